@@ -48,6 +48,11 @@ def wanted_implementations():
   return wanted
 
 
+def pytest_configure(config):
+  """Refuses a misspelt variable before any test runs."""
+  wanted_implementations()
+
+
 @pytest.fixture(scope="session")
 def native_ops():
   """Loads the C++ operations, built at most once and kept in the user's cache.
