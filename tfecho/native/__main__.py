@@ -1,0 +1,79 @@
+"""Builds, shows and removes the native library.
+
+$ python -m tfecho.native build    # build it now, if it is not there
+$ python -m tfecho.native status   # what is there; exit status 1: not usable
+$ python -m tfecho.native clean    # remove every library from the cache
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from tfecho.native import cache, compiler, loading, target
+from tfecho.native.errors import NativeUnavailableError
+
+
+def build() -> int:
+  """Builds the library unless it is there; prints where, and how long."""
+  start = time.monotonic()
+  try:
+    path = loading.load().path
+  except NativeUnavailableError as error:
+    print(error, file=sys.stderr)
+    return 1
+  print(f"{path} ({time.monotonic() - start:.1f} s)")
+  return 0
+
+
+def status() -> int:
+  """Prints what is there, and whether it can be used."""
+  print(f"tensorflow  {target.current().tensorflow}")
+  print(f"cache       {cache.folder()}")
+  print(f"compiler    {_compiler()}")
+  try:
+    path, descriptor = loading.find()
+  except NativeUnavailableError as error:
+    print(f"library     none that can be used: {error}")
+    return 1
+  os.close(descriptor)
+  manifest = cache.read_manifest(path)
+  print(f"library     {path}")
+  print(f"size        {manifest['size']} bytes")
+  print(f"built by    {manifest.get('compiler', 'unknown')}")
+  print("verified    yes")
+  return 0
+
+
+def clean() -> int:
+  """Removes every library from the cache, for any TensorFlow."""
+  for path in cache.clean():
+    print(f"removed {path}")
+  return 0
+
+
+def main() -> int:
+  """Runs the command named on the command line."""
+  parser = argparse.ArgumentParser(
+    prog="python -m tfecho.native", description=__doc__.splitlines()[0]
+  )
+  commands = parser.add_subparsers(dest="command", required=True)
+  actions = {"build": build, "status": status, "clean": clean}
+  for name, action in actions.items():
+    summary = (action.__doc__ or "").splitlines()[0]
+    commands.add_parser(name, help=summary, description=summary)
+  return actions[parser.parse_args().command]()
+
+
+def _compiler() -> str:
+  try:
+    command = compiler.find()
+  except NativeUnavailableError as error:
+    return str(error)
+  return f"{command[0]}: {compiler.version(command)}"
+
+
+if __name__ == "__main__":
+  sys.exit(main())
