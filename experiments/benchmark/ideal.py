@@ -1,0 +1,90 @@
+"""How near a fresh element comes to max(t_up, e * t_down).
+
+    python -m experiments.benchmark --suite=ideal
+
+With both sides of the echo running in parallel a fresh element costs what the
+slower side takes: `t_up` to read it, or `t_down` for each of its `e` training
+steps (Choi et al., arXiv 1907.05550, section 2). Both are sleeps here, so that
+two busy cores do not blur the result. What exceeds the ideal is time in which
+one side waited for the other although it had work to do. Costs are in
+milliseconds per fresh element.
+"""
+
+import functools
+import time
+
+import tensorflow as tf
+
+import tfecho
+from experiments.benchmark import drive
+from experiments.benchmark.runner import Bound, Case
+
+FACTORS = (1, 2, 4, 6)
+UPSTREAM_MS = 60
+STEP_MS = 15
+
+# Fresh elements per measurement, after those that fill the pipeline.
+WARMUP_FRESH = 2
+MEASURED_FRESH = 8
+
+
+def cases():
+  """One case per factor: below, at and above R = t_up / t_down = 4."""
+  return [_case(factor) for factor in FACTORS]
+
+
+def _case(factor):
+  pipelines = {
+    "echo": lambda ds: ds.apply(tfecho.echo(factor, implementation="native")),
+    "idiom": drive.idiom(factor),
+    "idiom, prefetch(1)": lambda ds: ds.apply(drive.idiom(factor)).prefetch(1),
+  }
+  model = "max(t_up, e t_down)"
+  model_ms = float(max(UPSTREAM_MS, factor * STEP_MS))
+  return Case(
+    what=f"t_up = {UPSTREAM_MS} ms, t_down = {STEP_MS} ms, e = {factor}",
+    unit="ms",
+    contenders={
+      model: lambda: lambda: model_ms,
+      **{
+        name: functools.partial(_start, pipeline, factor)
+        for name, pipeline in pipelines.items()
+      },
+    },
+    bounds=[
+      Bound("echo", model, 1.10),
+      Bound("idiom", model),
+      Bound("idiom, prefetch(1)", model),
+    ],
+  )
+
+
+def _start(pipeline, factor):
+  """A probe that iterates anew each time, since buffers fill in a pause."""
+  dataset = drive.without_injected_prefetch(pipeline(_slow_source()))
+  return lambda: _ms_per_fresh_element(dataset, factor)
+
+
+def _slow_source():
+  def read(i):
+    time.sleep(UPSTREAM_MS / 1e3)
+    return i
+
+  return tf.data.Dataset.range(10**9).map(
+    lambda i: tf.ensure_shape(tf.numpy_function(read, [i], tf.int64), [])
+  )
+
+
+def _ms_per_fresh_element(dataset, factor):
+  """Trains for a while; time is taken before the iterator is deleted."""
+  iterator = iter(dataset)
+
+  def train(fresh):
+    for _ in range(fresh * factor):
+      next(iterator)
+      time.sleep(STEP_MS / 1e3)
+
+  train(WARMUP_FRESH)
+  start = time.perf_counter()
+  train(MEASURED_FRESH)
+  return 1e3 * (time.perf_counter() - start) / MEASURED_FRESH

@@ -1,0 +1,201 @@
+"""Measures contenders side by side and holds their ratios to bounds.
+
+    case = Case(
+      what="scalars, e = 2",
+      unit="us per element",
+      contenders={"echo(2)": start_echo, "idiom": start_idiom},
+      bounds=[Bound("echo(2)", "idiom", at_most=1 / 15)],
+    )
+    rows = measure([case], rounds=7)
+    print(table(rows))
+    sys.exit(exit_status(rows))
+
+Nothing here knows TensorFlow: a contender is a function that gets ready and
+returns a *probe*, and every call of the probe returns one measured cost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import os
+import pathlib
+import platform
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Probe = Callable[[], float]
+
+_PACKAGES = ("tfecho", "tensorflow", "keras", "numpy")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+  """`ours` may cost at most `at_most` times what `other` costs.
+
+  Attributes:
+    ours: A contender's name.
+    other: The name of the contender it is compared with.
+    at_most: The largest ratio allowed; None where it is only reported.
+  """
+
+  ours: str
+  other: str
+  at_most: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+  """Contenders that do the same work, and what is claimed of them.
+
+  Attributes:
+    what: The title: what is measured.
+    unit: The unit of what the probes return.
+    contenders: By name, a function that gets ready and returns a probe.
+    bounds: The comparisons; one row of the table each.
+    max_rounds: Fewer rounds than asked for, where one is slow and sure.
+  """
+
+  what: str
+  unit: str
+  contenders: Mapping[str, Callable[[], Probe]]
+  bounds: Sequence[Bound]
+  max_rounds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+  """One comparison, measured.
+
+  Attributes:
+    what: The case's title.
+    unit: The unit of the costs.
+    bound: Who is compared with whom, and the bound.
+    ours: The cost of `bound.ours` in each round.
+    other: The cost of `bound.other` in each round.
+  """
+
+  what: str
+  unit: str
+  bound: Bound
+  ours: Sequence[float]
+  other: Sequence[float]
+
+  @property
+  def ratio(self) -> float:
+    """Median over the rounds of the ratio *within* a round.
+
+    What disturbs a shared machine lasts longer than a round, so that both
+    sides of a ratio suffer alike.
+    """
+    return statistics.median(a / b for a, b in zip(self.ours, self.other))
+
+  @property
+  def ok(self) -> bool:
+    return self.bound.at_most is None or self.ratio <= self.bound.at_most
+
+
+def measure(
+  cases: Iterable[Case],
+  rounds: int,
+  *,
+  on_case: Callable[[str], Any] = lambda line: None,
+) -> list[Row]:
+  """Measures every case.
+
+  Args:
+    cases: What to measure.
+    rounds: How often every contender is measured.
+    on_case: Called with a line of text after each comparison.
+
+  Returns:
+    One `Row` per bound, in order.
+  """
+  rows = []
+  for case in cases:
+    costs = interleave(case.contenders, min(rounds, case.max_rounds or rounds))
+    for bound in case.bounds:
+      ours, other = costs[bound.ours], costs[bound.other]
+      rows.append(Row(case.what, case.unit, bound, ours, other))
+      on_case(" | ".join(_columns(rows[-1])))
+  return rows
+
+
+def interleave(
+  contenders: Mapping[str, Callable[[], Probe]], rounds: int
+) -> dict[str, list[float]]:
+  """Costs by contender, measured A B C, A B C, ... over `rounds` rounds."""
+  probes = {name: start() for name, start in contenders.items()}
+  costs = {name: [] for name in probes}
+  for _ in range(rounds):
+    for name, probe in probes.items():
+      costs[name].append(probe())
+  return costs
+
+
+def exit_status(rows: Iterable[Row]) -> int:
+  """0 where every bound is kept, else 1."""
+  return 0 if all(row.ok for row in rows) else 1
+
+
+def table(rows: Sequence[Row]) -> str:
+  """A table for people; costs are medians over the rounds."""
+  lines = [("what", "ours", "other", "ratio", "bound", "ok")]
+  lines += [_columns(row) for row in rows]
+  widths = [max(map(len, column)) for column in zip(*lines)]
+  return "\n".join(
+    "  ".join(map(str.ljust, line, widths)).rstrip() for line in lines
+  )
+
+
+def _columns(row: Row) -> tuple[str, ...]:
+  """The cells of a row of the table."""
+  at_most = row.bound.at_most
+  return (
+    f"{row.what} [{row.unit}]",
+    f"{row.bound.ours}: {statistics.median(row.ours):.4g}",
+    f"{row.bound.other}: {statistics.median(row.other):.4g}",
+    f"{row.ratio:.3g}",
+    "-" if at_most is None else f"{at_most:.3g}",
+    "-" if at_most is None else "yes" if row.ok else "NO",
+  )
+
+
+def write_json(path: str | os.PathLike, rows: Iterable[Row]) -> None:
+  """Writes all measurements with what is needed to judge them later."""
+  record = {
+    "date": datetime.datetime.now(datetime.timezone.utc).isoformat(),
+    "versions": _versions(),
+    "cpu": _cpu(),
+    "cores": os.cpu_count(),
+    "load": os.getloadavg(),
+    "rows": [
+      {**dataclasses.asdict(row), "ratio": row.ratio, "ok": row.ok}
+      for row in rows
+    ],
+  }
+  pathlib.Path(path).write_text(json.dumps(record, indent=2) + "\n")
+
+
+def _versions() -> dict[str, str]:
+  """Versions of Python and of the packages that are installed."""
+  versions = {"python": platform.python_version()}
+  for package in _PACKAGES:
+    try:
+      versions[package] = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      pass
+  return versions
+
+
+def _cpu() -> str:
+  """The processor's name, as well as the system knows it."""
+  cpuinfo = pathlib.Path("/proc/cpuinfo")
+  if cpuinfo.exists():
+    for line in cpuinfo.read_text().splitlines():
+      if line.startswith("model name"):
+        return line.partition(":")[2].strip()
+  return platform.processor() or platform.machine()
