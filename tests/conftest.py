@@ -7,9 +7,9 @@ once on the graph that stands in for them.
     dataset = tf.data.Dataset.range(3)
     dataset = dataset.apply(tfecho.echo(2, implementation=implementation))
 
-Where there is no compiler, `TFECHO_TEST_IMPLEMENTATIONS=graph` skips the native
-half. Without that variable a library that cannot be built is a failure: a suite
-that quietly tests half of the product is worse than one that stops.
+`TFECHO_TEST_IMPLEMENTATIONS`, `graph` or `native,graph`, says which of them have
+to be tested. Unset, it means both, but the native half is skipped, with a
+reason, on a machine without a compiler. A compiler that fails is a failure.
 """
 
 import os
@@ -21,7 +21,11 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import hypothesis
 import pytest
 
+from tfecho import native
+from tfecho.native import compiler
+
 IMPLEMENTATIONS = ("native", "graph")
+WANTED = os.environ.get("TFECHO_TEST_IMPLEMENTATIONS")
 
 # TensorFlow traces on the first call, which takes as long as it takes: neither
 # a deadline nor a slow first example says anything about the code.
@@ -35,35 +39,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tfecho")
 
 
-def wanted_implementations():
-  """The implementations that this run covers, from the environment."""
-  wanted = os.environ.get("TFECHO_TEST_IMPLEMENTATIONS")
-  wanted = IMPLEMENTATIONS if wanted is None else tuple(wanted.split(","))
-  unknown = set(wanted) - set(IMPLEMENTATIONS)
+def pytest_configure(config):
+  """Refuses a misspelt implementation before any test runs."""
+  unknown = set(WANTED.split(",") if WANTED else ()) - set(IMPLEMENTATIONS)
   if unknown:
     raise pytest.UsageError(
       "TFECHO_TEST_IMPLEMENTATIONS must be a comma-separated list of "
-      f"{IMPLEMENTATIONS}, got {sorted(unknown)}"
+      f"{IMPLEMENTATIONS}, got {WANTED!r}"
     )
-  return wanted
-
-
-def pytest_configure(config):
-  """Refuses a misspelt variable before any test runs."""
-  wanted_implementations()
-
-
-@pytest.fixture(scope="session")
-def native_ops():
-  """Loads the C++ operations, built at most once and kept in the user's cache.
-
-  For tests of what only the native implementation can do.
-  """
-  if "native" not in wanted_implementations():
-    pytest.skip("TFECHO_TEST_IMPLEMENTATIONS leaves out the native operations")
-  from tfecho import native
-
-  return native.load()
 
 
 # Session scope: a property test may take it too, since Hypothesis refuses
@@ -71,8 +54,38 @@ def native_ops():
 @pytest.fixture(scope="session", params=IMPLEMENTATIONS)
 def implementation(request):
   """Runs the test once per implementation, named as `echo` names them."""
-  if request.param not in wanted_implementations():
-    pytest.skip(f"TFECHO_TEST_IMPLEMENTATIONS leaves out {request.param!r}")
   if request.param == "native":
     request.getfixturevalue("native_ops")
+  else:
+    skip_unless_wanted(request.param)
   return request.param
+
+
+@pytest.fixture(scope="session")
+def native_ops():
+  """The C++ operations, compiled at most once and kept in the user's cache.
+
+  For tests of what only the native implementation can do.
+  """
+  skip_unless_wanted("native")
+  try:
+    return native.load()
+  except native.NativeUnavailableError as error:
+    if WANTED or has_compiler():
+      raise
+    pytest.skip(f"only the graph implementation is tested: {error}")
+
+
+def skip_unless_wanted(name):
+  """Skips the test if `TFECHO_TEST_IMPLEMENTATIONS` leaves `name` out."""
+  if WANTED and name not in WANTED.split(","):
+    pytest.skip(f"TFECHO_TEST_IMPLEMENTATIONS={WANTED} leaves out {name}")
+
+
+def has_compiler():
+  """Whether there is a program that the native operations compile with."""
+  try:
+    compiler.find()
+  except native.NativeUnavailableError:
+    return False
+  return True
