@@ -1,4 +1,4 @@
-"""Fails unless `tfecho` comes from an installed package, not from a checkout."""
+"""Fails unless `tfecho` is an installed package rather than a checkout."""
 
 import pathlib
 import sysconfig

@@ -7,8 +7,8 @@ once on the graph that stands in for them.
     dataset = tf.data.Dataset.range(3)
     dataset = dataset.apply(tfecho.echo(2, implementation=implementation))
 
-`TFECHO_TEST_IMPLEMENTATIONS`, `graph` or `native,graph`, says which of them have
-to be tested. Unset, it means both, but the native half is skipped, with a
+`TFECHO_TEST_IMPLEMENTATIONS`, `graph` or `native,graph`, says which of them to
+test. Unset, it means both, but the native half is skipped, with a
 reason, on a machine without a compiler. A compiler that fails is a failure.
 """
 
