@@ -19,52 +19,51 @@ from tfecho.native.errors import NativeUnavailableError
 def build() -> int:
   """Builds the library unless it is there; prints where, and how long."""
   start = time.monotonic()
-  try:
-    path = loading.load().path
-  except NativeUnavailableError as error:
-    print(error, file=sys.stderr)
-    return 1
+  path = loading.load().path
   print(f"{path} ({time.monotonic() - start:.1f} s)")
   return 0
 
 
 def status() -> int:
-  """Prints what is there, and whether it can be used."""
-  print(f"tensorflow  {target.current().tensorflow}")
-  print(f"cache       {cache.folder()}")
-  print(f"compiler    {_compiler()}")
+  """Prints which library there is, and whether it can be used."""
+  print(f"TensorFlow:  {target.current().tensorflow}")
+  print(f"cache:       {cache.folder()}")
+  print(f"compiler:    {_compiler()}")
   try:
-    path, descriptor = loading.find()
+    found = cache.find()
   except NativeUnavailableError as error:
-    print(f"library     none that can be used: {error}")
+    print(f"library:     none to be used: {error}")
     return 1
-  os.close(descriptor)
-  manifest = cache.read_manifest(path)
-  print(f"library     {path}")
-  print(f"size        {manifest['size']} bytes")
-  print(f"built by    {manifest.get('compiler', 'unknown')}")
-  print("verified    yes")
+  os.close(found.descriptor)
+  print(f"library:     {found.path}")
+  print(f"size:        {found.manifest.size} bytes, verified")
+  print(f"built by:    {found.manifest.compiler}")
   return 0
 
 
 def clean() -> int:
-  """Removes every library from the cache, for any TensorFlow."""
+  """Removes every library from the cache, whichever TensorFlow it is for."""
   for path in cache.clean():
     print(f"removed {path}")
   return 0
 
 
 def main() -> int:
-  """Runs the command named on the command line."""
+  """Runs the command that is named on the command line."""
   parser = argparse.ArgumentParser(
-    prog="python -m tfecho.native", description=__doc__.splitlines()[0]
+    prog="python -m tfecho.native",
+    description="Builds, shows and removes the native library.",
   )
   commands = parser.add_subparsers(dest="command", required=True)
   actions = {"build": build, "status": status, "clean": clean}
   for name, action in actions.items():
-    summary = (action.__doc__ or "").splitlines()[0]
+    summary = str(action.__doc__)
     commands.add_parser(name, help=summary, description=summary)
-  return actions[parser.parse_args().command]()
+  try:
+    return actions[parser.parse_args().command]()
+  except (NativeUnavailableError, OSError) as error:
+    print(error, file=sys.stderr)
+    return 1
 
 
 def _compiler() -> str:
@@ -72,7 +71,7 @@ def _compiler() -> str:
     command = compiler.find()
   except NativeUnavailableError as error:
     return str(error)
-  return f"{command[0]}: {compiler.version(command)}"
+  return f"{command[0]}, {compiler.version(command)}"
 
 
 if __name__ == "__main__":

@@ -1,46 +1,55 @@
-"""Where built libraries are kept, and how one is known to be whole.
+"""The folder where libraries are kept.
 
-    <cache>/libtfecho-<TensorFlow's version>-<key>.so
-    <cache>/libtfecho-<TensorFlow's version>-<key>.so.json   its manifest
-    <cache>/libtfecho-<TensorFlow's version>-<key>.so.lock   while building
+    libtfecho-<TensorFlow's version>-<key>.so
+    libtfecho-<TensorFlow's version>-<key>.so.json    see `manifest`
+    libtfecho-<TensorFlow's version>-<key>.so.lock    see `turns`
 
-The manifest records size and SHA-256 of the library, for what it was built,
-and by which compiler. It is written last: a library without one does not
-count. Loading a damaged library would kill the process inside `dlopen`.
+Every file appears whole, and the manifest last, so readers need no lock.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import hashlib
-import json
 import os
 import pathlib
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
-from typing import Any
 
-from tfecho.native import trust
+from tfecho.native import trust, turns
 from tfecho.native.errors import NativeUnavailableError, NeedsBuildError
-from tfecho.native.target import Target
+from tfecho.native.manifest import Manifest, VerifiedFile, path_for, verify
+from tfecho.native.target import Target, current
 
-_OURS = re.compile(r"libtfecho-.+\.so(\.json|\.lock|\.[^.]+\.tmp)?")
+_OURS = re.compile(r"libtfecho-.+\.so(\.json|\.lock)?(\.[^.]+\.tmp)?")
 
 
 def folder() -> pathlib.Path:
   """Returns the folder of the cache, which may not exist yet.
 
-  `TFECHO_CACHE_DIR`, else `tfecho` in `XDG_CACHE_HOME`, else in `~/.cache`.
+  It is `TFECHO_CACHE_DIR`, else `tfecho` in `XDG_CACHE_HOME`, else
+  `~/.cache/tfecho`.
+
+  Raises:
+    NativeUnavailableError: if the user has no home.
   """
-  own = os.environ.get("TFECHO_CACHE_DIR")
-  if own:
-    return pathlib.Path(own).expanduser().absolute()
-  shared = os.environ.get("XDG_CACHE_HOME")
-  if shared and os.path.isabs(shared):
-    return pathlib.Path(shared, "tfecho")
-  return pathlib.Path("~/.cache/tfecho").expanduser().absolute()
+  named = os.environ.get("TFECHO_CACHE_DIR")
+  if named:
+    return absolute(named)
+  shared = os.environ.get("XDG_CACHE_HOME", "")
+  # By the XDG specification, a relative path does not count.
+  return absolute(shared if os.path.isabs(shared) else "~/.cache") / "tfecho"
+
+
+def absolute(path: str) -> pathlib.Path:
+  """Returns the absolute path that a variable of the environment names."""
+  try:
+    return pathlib.Path(path).expanduser().absolute()
+  except RuntimeError as error:
+    raise NativeUnavailableError(
+      f"{path}: {error} Set TFECHO_CACHE_DIR to a folder of yours"
+    ) from error
 
 
 def library_path(target: Target) -> pathlib.Path:
@@ -48,157 +57,65 @@ def library_path(target: Target) -> pathlib.Path:
   return folder() / f"libtfecho-{target.tensorflow}-{target.key}.so"
 
 
-def manifest_path(library: pathlib.Path) -> pathlib.Path:
-  """Returns the path of a library's manifest, which lies beside it."""
-  return library.with_name(library.name + ".json")
-
-
-def open_verified(path: pathlib.Path, target: Target) -> int:
-  """Returns a descriptor of a library that is whole, trusted and for `target`.
+def find() -> VerifiedFile:
+  """Returns the library to load: `TFECHO_LIBRARY`, else from the cache.
 
   Raises:
-    NeedsBuildError: if it is missing, damaged, or for another target.
-    NativeUnavailableError: if it must not be trusted or can't be read.
+    NeedsBuildError: if there is none, but one can be built.
+    NativeUnavailableError: if there is one that must not be loaded, or the
+      native ops are not for this system.
   """
+  if sys.platform != "linux":
+    raise NativeUnavailableError(
+      f"the native ops are for Linux, this is {sys.platform}"
+    )
+  here = current()
+  named = os.environ.get("TFECHO_LIBRARY")
+  if not named:
+    return verify(library_path(here), here)
   try:
-    beside = trust.open_folder(path.parent)
-  except FileNotFoundError as error:
-    raise NeedsBuildError(f"{path} does not exist") from error
-  try:
-    manifest = _read_manifest(path, beside)
-    _check_target(path, manifest, target)
-    return _open_library(path, beside, manifest)
-  finally:
-    os.close(beside)
+    return verify(absolute(named), here)
+  except NeedsBuildError as error:
+    # Named by the user, so never replaced by something else.
+    raise NativeUnavailableError(f"TFECHO_LIBRARY: {error}") from error
 
 
-def read_manifest(path: pathlib.Path) -> dict[str, Any]:
-  """Returns the manifest of the library at `path`."""
-  beside = trust.open_folder(path.parent)
-  try:
-    return _read_manifest(path, beside)
-  finally:
-    os.close(beside)
-
-
-def publish(
-  built: pathlib.Path, path: pathlib.Path, target: Target, compiler: str
-) -> None:
-  """Puts a library into the cache, so that nobody ever sees half of it.
-
-  Args:
-    built: the library that was just made.
-    path: its place in the cache.
-    target: for what it was built.
-    compiler: how the compiler names itself.
-  """
-  content = built.read_bytes()
-  manifest = {
-    "size": len(content),
-    "sha256": hashlib.sha256(content).hexdigest(),
-    "compiler": compiler,
-    "target": dataclasses.asdict(target),
-  }
+def publish(path: pathlib.Path, content: bytes, manifest: Manifest) -> None:
+  """Puts a library into the cache; nobody ever sees half of it."""
   _replace(path, content)
-  _replace(manifest_path(path), json.dumps(manifest, indent=2).encode())
+  _replace(path_for(path), manifest.dump())
+
+
+def clean() -> list[pathlib.Path]:
+  """Removes every file that this module wrote, and returns their paths."""
+  ours = [p for p in sorted(folder().glob("*")) if _OURS.fullmatch(p.name)]
+  for path in ours:
+    path.unlink()
+  return ours
 
 
 @contextlib.contextmanager
-def writing(path: pathlib.Path) -> Iterator[None]:
-  """Holds the right to write the library at `path`, among all processes.
+def turn(path: pathlib.Path) -> Iterator[turns.Turn]:
+  """Waits until no other process builds the library at `path`.
 
-  Makes the folder if it is missing. The system gives the lock back when its
-  holder ends, however it ends.
+  Makes the folder if it is missing.
 
   Raises:
     NativeUnavailableError: if the folder can't be made or written, or must
       not be trusted.
   """
   try:
-    # Readable by others, so that one user's library can serve them all.
+    # Others may read it, so that a library built by root can serve everybody.
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    os.close(trust.open_folder(path.parent))
-    lock = os.open(
-      path.with_name(path.name + ".lock"),
-      os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
-      0o644,
-    )
+    with trust.folder(path.parent):
+      lock = turns.open_lock(path.with_name(path.name + ".lock"))
   except OSError as error:
     raise NativeUnavailableError(
       f"the cache folder {path.parent} can't be written ({error.strerror}):"
       " set TFECHO_CACHE_DIR to one that can"
     ) from error
-  try:
-    _wait_for(lock)
-    yield
-  finally:
-    os.close(lock)
-
-
-def clean() -> list[pathlib.Path]:
-  """Removes everything that this module wrote, and returns the paths."""
-  where = folder()
-  ours = [p for p in sorted(where.glob("*")) if _OURS.fullmatch(p.name)]
-  for path in ours:
-    path.unlink()
-  return ours
-
-
-def _wait_for(lock: int) -> None:
-  import fcntl  # Not on Windows, where this module can still be imported.
-
-  try:
-    fcntl.flock(lock, fcntl.LOCK_EX)
-  except OSError:
-    # A file system without locks: processes may build the same library more
-    # than once, and each replaces the whole.
-    pass
-
-
-def _read_manifest(path: pathlib.Path, beside: int) -> dict[str, Any]:
-  where = manifest_path(path)
-  try:
-    with open(trust.open_file(where, beside), "rb") as file:
-      manifest = json.load(file)
-    if not isinstance(manifest["target"], dict):
-      raise TypeError("`target` is no object")
-    return manifest
-  except FileNotFoundError as error:
-    raise NeedsBuildError(f"{where} does not exist") from error
-  except (ValueError, TypeError, LookupError) as error:
-    raise NeedsBuildError(f"{where} is damaged: {error!r}") from error
-
-
-def _check_target(
-  path: pathlib.Path, manifest: dict[str, Any], target: Target
-) -> None:
-  built_for = manifest["target"]
-  for name, wanted in dataclasses.asdict(target).items():
-    found = built_for.get(name)
-    if found != wanted:
-      raise NeedsBuildError(
-        f"{path} was built for another {name}: {found!r}, here {wanted!r}"
-      )
-
-
-def _open_library(
-  path: pathlib.Path, beside: int, manifest: dict[str, Any]
-) -> int:
-  try:
-    descriptor = trust.open_file(path, beside)
-  except FileNotFoundError as error:
-    raise NeedsBuildError(f"{path} does not exist") from error
-  with open(descriptor, "rb", closefd=False) as file:
-    content = file.read()
-  found = len(content), hashlib.sha256(content).hexdigest()
-  wanted = manifest.get("size"), manifest.get("sha256")
-  if found != wanted:
-    os.close(descriptor)
-    raise NeedsBuildError(
-      f"{path} is damaged: {found[0]} bytes with SHA-256 {found[1][:12]},"
-      f" expected {wanted[0]} bytes with {str(wanted[1])[:12]}"
-    )
-  return descriptor
+  with lock, turns.take(lock) as taken:
+    yield taken
 
 
 def _replace(path: pathlib.Path, content: bytes) -> None:

@@ -17,13 +17,13 @@ class NeedsBuildError(NativeUnavailableError):
 
 
 class CompilationError(NativeUnavailableError):
-  """The compiler ran and failed.
+  """The compiler failed: `CompilationError(summary, its_own_words)`."""
 
-  Args:
-    summary: what happened, in one line.
-    output: the compiler's own words.
-  """
+  @property
+  def summary(self) -> str:
+    """The message without the compiler's own words."""
+    return str(self.args[0])
 
-  def __init__(self, summary: str, output: str = ""):  # noqa: D107
-    super().__init__(f"{summary}:\n{output}" if output else summary)
-    self.summary = summary
+  def __str__(self) -> str:
+    """Returns the summary and, if there are any, the compiler's words."""
+    return ":\n".join(part for part in self.args if part)

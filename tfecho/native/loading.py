@@ -1,4 +1,4 @@
-"""Gets the library from the cache, or builds it, and loads it once."""
+"""Finds the library, or has it built, and loads it once for the process."""
 
 from __future__ import annotations
 
@@ -7,25 +7,18 @@ import dataclasses
 import logging
 import os
 import pathlib
-import sys
-import tempfile
 import threading
 import types
 
 import tensorflow as tf
 
-from tfecho.native import cache, compiler, target
-from tfecho.native.errors import (
-  CompilationError,
-  NativeUnavailableError,
-  NeedsBuildError,
-)
+from tfecho.native import building, cache, manifest
+from tfecho.native.errors import NativeUnavailableError
 
 _logger = logging.getLogger("tfecho")
 _lock = threading.RLock()
 _loaded: Library | None = None
-_auto_failed = False
-_failed_builds: dict[tuple[str, ...], str] = {}
+_given_up = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +43,14 @@ def load() -> Library:
 
   Raises:
     NativeUnavailableError: if that is not possible here; says why.
+
+  Example:
+    >>> import tfecho
+    >>> library = tfecho.native.load()
+    >>> library is tfecho.native.load()
+    True
   """
-  return _load(building=True)
+  return _load(build=True)
 
 
 def available() -> bool:
@@ -60,136 +59,55 @@ def available() -> bool:
   Loads the library if there is one: nothing less would prove it.
   """
   try:
-    _load(building=False)
+    _load(build=False)
   except NativeUnavailableError:
     return False
   return True
 
 
 def try_load() -> Library | None:
-  """Returns the native library, or None and one warning in this process.
+  """Returns the native library, or None after one warning in this process.
 
-  This is what `implementation="auto"` asks, so the attempt, which may take a
-  while, is made once.
+  What `implementation="auto"` asks for every dataset. A failure is final, so
+  that the same program does not try again and again, unless `load` succeeds.
   """
-  global _auto_failed
+  global _given_up
   with _lock:
-    if _loaded is None and not _auto_failed:
+    if _loaded is None and not _given_up:
       try:
         load()
       except NativeUnavailableError as error:
-        _auto_failed = True
+        _given_up = True
         _logger.warning(
-          "tfecho: the native ops can't be used, the slower graph"
-          " implementation takes their place. Reason: %s\nTo get them, see"
-          " `python -m tfecho.native build`; to silence this, ask for"
-          ' implementation="graph".',
+          "tfecho: falling back to the graph implementation, which is slower,"
+          " since the native one can't be used: %s\nOnce that is mended,"
+          " `python -m tfecho.native build` gets it; implementation='graph'"
+          " silences this.",
           error,
         )
     return _loaded
 
 
-def find() -> tuple[pathlib.Path, int]:
-  """Returns path and open descriptor of a verified library, without building.
-
-  Raises:
-    NativeUnavailableError: if there is none that may be loaded.
-  """
-  _check_platform()
-  wanted = target.current()
-  prebuilt = os.environ.get("TFECHO_LIBRARY")
-  if not prebuilt:
-    path = cache.library_path(wanted)
-    return path, cache.open_verified(path, wanted)
-  path = pathlib.Path(prebuilt).expanduser().absolute()
-  try:
-    return path, cache.open_verified(path, wanted)
-  except NeedsBuildError as error:
-    # Named by the user, so never replaced by something else.
-    raise NativeUnavailableError(f"TFECHO_LIBRARY: {error}") from error
-
-
-def find_or_build() -> tuple[pathlib.Path, int]:
-  """As `find`, but builds the library if there is none, or a damaged one."""
-  try:
-    return find()
-  except NeedsBuildError:
-    command = compiler.find()
-  wanted = target.current()
-  path = cache.library_path(wanted)
-  with cache.writing(path):
-    try:
-      return find()  # Another process built it in the meantime.
-    except NeedsBuildError as reason:
-      _build_once(command, wanted, path, reason)
-  return find()
-
-
-def _load(*, building: bool) -> Library:
+def _load(*, build: bool) -> Library:
   global _loaded
   with _lock:
     if _loaded is None:
-      path, descriptor = find_or_build() if building else find()
-      _loaded = _open_library(path, descriptor)
+      try:
+        _loaded = _open(building.find_or_build() if build else cache.find())
+      except OSError as error:  # A full disk, for instance.
+        raise NativeUnavailableError(str(error)) from error
     return _loaded
 
 
-def _open_library(path: pathlib.Path, descriptor: int) -> Library:
-  # By the descriptor, the bytes that were verified are the ones loaded. It
-  # stays open: the loader remembers its name, which must not come to mean
-  # another file.
-  name = f"/proc/self/fd/{descriptor}"
+def _open(file: manifest.VerifiedFile) -> Library:
+  # By descriptor, what was verified is what is loaded, whatever happens to the
+  # path. It stays open: the system's loader remembers this name, which must
+  # not come to mean another file.
+  name = f"/proc/self/fd/{file.descriptor}"
   try:
-    return Library(tf.load_op_library(name), ctypes.CDLL(name), path)
+    return Library(tf.load_op_library(name), ctypes.CDLL(name), file.path)
   except (tf.errors.OpError, OSError) as error:
-    os.close(descriptor)
+    os.close(file.descriptor)
     raise NativeUnavailableError(
-      f"{path} can't be loaded: {error}"
+      f"{file.path} can't be loaded: {error}"
     ) from error
-
-
-def _build_once(
-  command: list[str],
-  wanted: target.Target,
-  path: pathlib.Path,
-  reason: NeedsBuildError,
-) -> None:
-  attempt = (wanted.key, *command)
-  if attempt in _failed_builds:
-    raise NativeUnavailableError(_failed_builds[attempt])
-  # A warning, since a pause of half a minute must explain itself.
-  _logger.warning(
-    "tfecho: building the native ops for TensorFlow %s with %s, once, in about"
-    " half a minute (%s)",
-    wanted.tensorflow,
-    command[0],
-    reason,
-  )
-  try:
-    _build(command, wanted, path)
-  except CompilationError as error:
-    _failed_builds[attempt] = f"{error.summary}, as shown before"
-    raise
-
-
-def _build(
-  command: list[str], wanted: target.Target, path: pathlib.Path
-) -> None:
-  with tempfile.TemporaryDirectory(prefix="tfecho-") as folder:
-    built = pathlib.Path(folder, path.name)
-    compiler.build(
-      command,
-      target.SOURCES,
-      built,
-      target.compile_flags(),
-      target.link_flags(),
-    )
-    cache.publish(built, path, wanted, compiler.version(command))
-
-
-def _check_platform() -> None:
-  if sys.platform != "linux":
-    raise NativeUnavailableError(
-      f"the native ops are for Linux, this is {sys.platform}: use"
-      ' implementation="graph"'
-    )

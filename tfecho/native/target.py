@@ -12,6 +12,7 @@ import hashlib
 import json
 import pathlib
 import platform
+from typing import Any
 
 import tensorflow as tf
 
@@ -21,6 +22,10 @@ SOURCES = pathlib.Path(__file__).parent / "src"
 # functions of TensorFlow and Abseil disagree with the code they link to.
 OWN_FLAGS = ("-O2", "-DNDEBUG", "-fPIC", "-Wall", "-Wextra")
 STANDARD = "-std=c++17"
+
+
+def _field(title: str) -> Any:
+  return dataclasses.field(metadata={"title": title})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +41,12 @@ class Target:
     sources: SHA-256 over names and contents of the C++ files.
   """
 
-  tensorflow: str
-  git_version: str
-  compile_flags: str
-  link_flags: str
-  machine: str
-  sources: str
+  tensorflow: str = _field("version of TensorFlow")
+  git_version: str = _field("commit of TensorFlow")
+  compile_flags: str = _field("set of compiler flags")
+  link_flags: str = _field("set of linker flags")
+  machine: str = _field("kind of machine")
+  sources: str = _field("version of tfecho's C++ sources")
 
   @property
   def key(self) -> str:
@@ -50,7 +55,7 @@ class Target:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def current(sources: pathlib.Path = SOURCES) -> Target:
+def current() -> Target:
   """Returns the target for this machine, this TensorFlow, these sources."""
   return Target(
     tensorflow=tf.version.VERSION,
@@ -58,7 +63,7 @@ def current(sources: pathlib.Path = SOURCES) -> Target:
     compile_flags=_portable(compile_flags()),
     link_flags=_portable(link_flags()),
     machine=platform.machine(),
-    sources=hash_of(sources),
+    sources=hash_of(SOURCES),
   )
 
 
