@@ -1,0 +1,313 @@
+// echo: hands out every element of its input several times in a row.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "checkpoint.h"
+#include "copies.h"
+#include "names.h"
+#include "stats.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/dataset.h"
+#include "tensorflow/core/framework/op.h"
+
+namespace tfecho {
+namespace {
+
+using namespace tensorflow;        // NOLINT
+using namespace tensorflow::data;  // NOLINT
+
+constexpr char kStats[] = "stats";
+constexpr char kExhausted[] = "exhausted";
+constexpr char kEmitted[] = "emitted";
+constexpr char kLeft[] = "left";
+constexpr char kElement[] = "element";
+constexpr char kHasElement[] = "has_element";
+
+class EchoDatasetOp : public UnaryDatasetOpKernel {
+ public:
+  explicit EchoDatasetOp(OpKernelConstruction* ctx);
+
+ protected:
+  void MakeDataset(OpKernelContext* ctx, DatasetBase* input,
+                   DatasetBase** output) override;
+
+ private:
+  class Dataset;
+  Fraction factor_;
+  int64_t stats_id_;
+};
+
+class EchoDatasetOp::Dataset : public DatasetBase {
+ public:
+  Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t stats_id)
+      : DatasetBase(DatasetContext(ctx)),
+        input_(input),
+        stats_id_(stats_id),
+        stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {
+    input_->Ref();
+  }
+
+  ~Dataset() override { input_->Unref(); }
+
+  absl::Status InitializeFactor(OpKernelContext* ctx, Fraction constant) {
+    return factor_.Initialize(ctx, constant);
+  }
+
+  std::unique_ptr<IteratorBase> MakeIteratorInternal(
+      const std::string& prefix) const override;
+
+  const DataTypeVector& output_dtypes() const override {
+    return input_->output_dtypes();
+  }
+
+  const std::vector<PartialTensorShape>& output_shapes() const override {
+    return input_->output_shapes();
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat("Echo(", factor_.constant().numerator, "/",
+                        factor_.constant().denominator, ")::Dataset");
+  }
+
+  int64_t CardinalityInternal(CardinalityOptions options) const override {
+    return factor_.Cardinality(input_->Cardinality(options));
+  }
+
+  absl::Status InputDatasets(
+      std::vector<const DatasetBase*>* inputs) const override {
+    inputs->push_back(input_);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckExternalState() const override {
+    return input_->CheckExternalState();
+  }
+
+ protected:
+  absl::Status AsGraphDefInternal(SerializationContext* ctx,
+                                  DatasetGraphDefBuilder* b,
+                                  Node** output) const override {
+    Node* input;
+    std::vector<Node*> draws;
+    std::vector<Node*> variables;
+    AttrValue numerator, denominator, num_draws, num_variables, stats;
+    TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, input_, &input));
+    TF_RETURN_IF_ERROR(factor_.AddToGraph(ctx, b, &draws, &variables));
+    b->BuildAttrValue(factor_.constant().numerator, &numerator);
+    b->BuildAttrValue(factor_.constant().denominator, &denominator);
+    b->BuildAttrValue(static_cast<int64_t>(draws.size()), &num_draws);
+    b->BuildAttrValue(static_cast<int64_t>(variables.size()), &num_variables);
+    b->BuildAttrValue(stats_id_, &stats);
+    return b->AddDataset(this, {{0, input}}, {{1, draws}, {2, variables}},
+                         {{"numerator", numerator},
+                          {"denominator", denominator},
+                          {"num_draws", num_draws},
+                          {"num_variables", num_variables},
+                          {kStats, stats}},
+                         output);
+  }
+
+ private:
+  class Iterator;
+
+  const DatasetBase* const input_;
+  const int64_t stats_id_;
+  const std::shared_ptr<Stats> stats_;
+  Factor factor_;
+};
+
+class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
+ public:
+  explicit Iterator(const Params& params)
+      : DatasetIterator<Dataset>(params), counter_(&dataset()->factor_) {}
+
+  bool SymbolicCheckpointCompatible() const override { return true; }
+
+  absl::Status Initialize(IteratorContext* ctx) override {
+    absl::MutexLock lock(&mu_);
+    upstream_ = std::make_unique<MemoryCheckpoint>(ctx->id_registry());
+    TF_RETURN_IF_ERROR(counter_.Initialize(ctx, this, prefix()));
+    return dataset()->input_->MakeIterator(ctx, this, prefix(), &input_);
+  }
+
+  absl::Status GetNextInternal(IteratorContext* ctx,
+                               std::vector<Tensor>* out_tensors,
+                               bool* end_of_sequence) override {
+    absl::MutexLock lock(&mu_);
+    *end_of_sequence = false;
+    if (left_ == 0) {
+      TF_RETURN_IF_ERROR(TakeFresh(ctx, end_of_sequence));
+      if (*end_of_sequence) return absl::OkStatus();
+    }
+    Emit(ctx, out_tensors);
+    return absl::OkStatus();
+  }
+
+ protected:
+  std::shared_ptr<model::Node> CreateNode(
+      IteratorContext* ctx, model::Node::Args args) const override {
+    return model::MakeKnownRatioNode(std::move(args),
+                                     dataset()->factor_.InputRatio());
+  }
+
+  // Symbolically, the element in hand is not written: it is the next one of an
+  // upstream whose position is held back until the last copy is out.
+  absl::Status SaveInternal(SerializationContext* ctx,
+                            IteratorStateWriter* writer) override {
+    absl::MutexLock lock(&mu_);
+    const bool has_element = left_ > 0 && !ctx->symbolic_checkpoint();
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kExhausted, !input_));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kLeft, left_));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEmitted, emitted_));
+    TF_RETURN_IF_ERROR(
+        writer->WriteScalar(prefix(), kHasElement, has_element));
+    TF_RETURN_IF_ERROR(counter_.Save(ctx, prefix(), writer));
+    if (has_element) {
+      TF_RETURN_IF_ERROR(WriteElement(writer, prefix(), kElement, element_));
+    }
+    return input_ ? SaveInput(ctx, writer, input_) : absl::OkStatus();
+  }
+
+  absl::Status RestoreInternal(IteratorContext* ctx,
+                               IteratorStateReader* reader) override {
+    absl::MutexLock lock(&mu_);
+    int64_t exhausted, has_element;
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kExhausted, 0, 1, &exhausted));
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kLeft, 0, kMaxInt64, &left_));
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kEmitted, 0, kMaxInt64, &emitted_));
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kHasElement, 0, 1, &has_element));
+    TF_RETURN_IF_ERROR(counter_.Restore(ctx, prefix(), reader));
+    if (exhausted) {
+      input_.reset();
+    } else {
+      TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
+    }
+    if (left_ == 0) return absl::OkStatus();
+    if (!has_element) return TakeAgain(ctx);
+    return ReadElement(ctx, reader, prefix(), kElement, *dataset(), &element_);
+  }
+
+ private:
+  absl::Status TakeFresh(IteratorContext* ctx, bool* end_of_sequence)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!input_) {
+      *end_of_sequence = true;
+      return absl::OkStatus();
+    }
+    TF_RETURN_IF_ERROR(counter_.ReadFactor());
+    int64_t copies = 0;
+    TF_RETURN_IF_ERROR(HoldingUpstream(ctx, [&](IteratorContext* held) {
+      TF_RETURN_IF_ERROR(input_->GetNext(held, &element_, end_of_sequence));
+      if (*end_of_sequence) return absl::OkStatus();
+      return counter_.Next(held, &copies);
+    }));
+    if (*end_of_sequence) {
+      ctx->MergeCheckpoint(upstream_.get());
+      input_.reset();
+      return absl::OkStatus();
+    }
+    left_ = copies;
+    emitted_ = 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeAgain(IteratorContext* ctx)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    bool end_of_sequence = false;
+    TF_RETURN_IF_ERROR(HoldingUpstream(ctx, [&](IteratorContext* held) {
+      TF_RETURN_IF_ERROR(input_->GetNext(held, &element_, &end_of_sequence));
+      return counter_.SkipDraw(held);
+    }));
+    if (!end_of_sequence) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "The checkpoint does not fit this dataset: the input of ", prefix(),
+        " ends before the element that was being echoed"));
+  }
+
+  // Runs `take` so that the new position of upstream reaches the checkpoint
+  // only together with the last copy.
+  template <typename Take>
+  absl::Status HoldingUpstream(IteratorContext* ctx, Take take)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!ctx->symbolic_checkpoint()) return take(ctx);
+    IteratorContext held(*ctx);
+    const absl::Status status = take(&held);
+    upstream_->Merge(held.checkpoint());
+    return status;
+  }
+
+  void Emit(IteratorContext* ctx, std::vector<Tensor>* out_tensors)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (dataset()->stats_ != nullptr) {
+      if (emitted_ == 0) Add(dataset()->stats_->consumed, 1);
+      Add(dataset()->stats_->emitted, 1);
+    }
+    ++emitted_;
+    if (--left_ > 0) {
+      *out_tensors = element_;
+      return;
+    }
+    *out_tensors = std::move(element_);
+    element_.clear();
+    ctx->MergeCheckpoint(upstream_.get());
+  }
+
+  absl::Mutex mu_;
+  CopyCounter counter_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<IteratorBase> input_ ABSL_GUARDED_BY(mu_);
+  std::vector<Tensor> element_ ABSL_GUARDED_BY(mu_);
+  int64_t left_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t emitted_ ABSL_GUARDED_BY(mu_) = 0;
+  // What upstream has written since the last element was used up.
+  std::unique_ptr<MemoryCheckpoint> upstream_ ABSL_GUARDED_BY(mu_);
+};
+
+std::unique_ptr<IteratorBase> EchoDatasetOp::Dataset::MakeIteratorInternal(
+    const std::string& prefix) const {
+  return std::make_unique<Iterator>(
+      Iterator::Params{this, absl::StrCat(prefix, "::Echo")});
+}
+
+EchoDatasetOp::EchoDatasetOp(OpKernelConstruction* ctx)
+    : UnaryDatasetOpKernel(ctx) {
+  OP_REQUIRES_OK(ctx, Factor::ReadAttributes(ctx, &factor_));
+  OP_REQUIRES_OK(ctx, ctx->GetAttr(kStats, &stats_id_));
+}
+
+void EchoDatasetOp::MakeDataset(OpKernelContext* ctx, DatasetBase* input,
+                                DatasetBase** output) {
+  core::RefCountPtr<Dataset> dataset(new Dataset(ctx, input, stats_id_));
+  OP_REQUIRES_OK(ctx, dataset->InitializeFactor(ctx, factor_));
+  *output = dataset.release();
+}
+
+REGISTER_OP(TFECHO_ECHO_OP)
+    .Input("input_dataset: variant")
+    .Input("draws: num_draws * variant")
+    .Input("variables: num_variables * resource")
+    .Output("handle: variant")
+    .Attr("numerator: int >= 1")
+    .Attr("denominator: int >= 1")
+    .Attr("num_draws: int >= 0")
+    .Attr("num_variables: int >= 0")
+    .Attr("stats: int")
+    .Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''")
+    .SetShapeFn(shape_inference::ScalarShape);
+
+REGISTER_KERNEL_BUILDER(Name(TFECHO_ECHO_OP).Device(DEVICE_CPU),
+                        EchoDatasetOp);
+
+}  // namespace
+}  // namespace tfecho

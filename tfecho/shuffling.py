@@ -1,0 +1,141 @@
+"""shuffle_after_echo: moves the copies of one element apart.
+
+    dataset = dataset.apply(tfecho.echo(4))
+    dataset = dataset.apply(
+      tfecho.shuffle_after_echo(1024, min_distance=256)
+    )
+    dataset = dataset.batch(256)    # no batch holds an element twice
+
+Natively echo and shuffle become one op, which holds every fresh element once
+with the number of its copies left. The graph implementation shuffles the copies
+with `Dataset.shuffle`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from tfecho.datasets import UnaryDataset, flat_structure, op_metadata
+from tfecho.echoing import EchoDataset
+from tfecho.factors import Factor
+
+
+def shuffle_after_echo(
+  buffer_size: int,
+  *,
+  min_distance: int = 1,
+  seed: int | None = None,
+  reshuffle_each_iteration: bool = True,
+  name: str | None = None,
+) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
+  """Shuffles what `echo` emits; stands right behind it.
+
+  Holds `buffer_size` fresh elements, each once, so the memory it takes does not
+  grow with the factor. Each fresh element leaves after exactly as many
+  emissions as `echo` gives it. Until the input ends, every emission is a
+  uniform choice among the elements held whose last emission is at least
+  `min_distance` positions back. Then the one with most copies left comes first,
+  ties at random, which keeps the distance to the end in buffers of 4 distances
+  and more.
+
+  >>> dataset = tf.data.Dataset.range(6).apply(tfecho.echo(2))
+  >>> dataset = dataset.apply(tfecho.shuffle_after_echo(4, min_distance=2))
+  >>> sorted(int(x) for x in dataset)
+  [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+
+  Seeds, epochs and checkpoints behave as those of `Dataset.shuffle`; the
+  contents of the buffer are part of an iterator's state.
+
+  With the graph implementation of `echo` this is `Dataset.shuffle` over as many
+  copies as `buffer_size` fresh elements have, which share memory. It keeps the
+  same counts, in an order of its own, and knows no `min_distance`.
+
+  Args:
+    buffer_size: how many fresh elements are held.
+    min_distance: how many positions two emissions of one fresh element are
+      apart at least; at most half of `buffer_size`. With the batch size here,
+      no batch holds an element twice. Native only.
+    seed: makes the order reproducible.
+    reshuffle_each_iteration: whether every epoch has an order of its own.
+    name: name of the operation.
+
+  Returns:
+    A function to pass to `tf.data.Dataset.apply`.
+
+  Raises:
+    ValueError: if an argument is not as described, or if the dataset is not the
+      result of `echo`.
+  """
+  _check_size(buffer_size, "buffer_size")
+  _check_size(min_distance, "min_distance")
+  if min_distance > max(buffer_size // 2, 1):
+    raise ValueError(
+      "`min_distance` must be at most `buffer_size` // 2 ="
+      f" {buffer_size // 2}, got {min_distance}"
+    )
+
+  def _apply_fn(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    if not isinstance(dataset, EchoDataset):
+      raise ValueError(
+        "`shuffle_after_echo` stands right behind `echo`, got a"
+        f" {type(dataset).__name__}. Elsewhere use `Dataset.shuffle`"
+      )
+    if dataset.library is None:
+      return _graph_shuffle(dataset)
+    return _native_shuffle(dataset)
+
+  def _native_shuffle(echo: EchoDataset) -> tf.data.Dataset:
+    variant = echo.library.ops.shuffle_dataset_v190705550(
+      tf.data.experimental.to_variant(echo.fresh),
+      seeds=_seeds(seed, reshuffle_each_iteration=reshuffle_each_iteration),
+      buffer_size=buffer_size,
+      min_distance=min_distance,
+      stats=0 if echo.stats is None else echo.stats.id,
+      metadata=op_metadata(name),
+      **echo.factor.op_inputs(),
+      **flat_structure(echo.fresh),
+    )
+    return UnaryDataset(echo.fresh, variant)
+
+  def _graph_shuffle(echo: EchoDataset) -> tf.data.Dataset:
+    if min_distance > 1:
+      raise ValueError(
+        "`min_distance` needs the native implementation of `echo`, got"
+        f" {min_distance} behind the graph one"
+      )
+    return echo.shuffle(
+      _num_copies(buffer_size, echo.factor),
+      seed=seed,
+      reshuffle_each_iteration=reshuffle_each_iteration,
+      name=name,
+    )
+
+  return _apply_fn
+
+
+def _check_size(size: Any, argument: str) -> None:
+  if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    raise ValueError(f"`{argument}` must be an int of at least 1, got {size!r}")
+
+
+def _seeds(
+  seed: int | None, *, reshuffle_each_iteration: bool
+) -> tf.Tensor:
+  """Returns a dataset of which the op takes two numbers for every epoch."""
+  return tf.data.experimental.to_variant(
+    tf.data.Dataset.random(
+      seed=seed, rerandomize_each_iteration=reshuffle_each_iteration
+    )
+  )
+
+
+def _num_copies(buffer_size: int, factor: Factor) -> int:
+  if factor.variable is None:
+    return math.ceil(buffer_size * factor.constant)
+  # Its value may change, but this is the best guess there is.
+  value = tf.get_static_value(factor.variable.read_value())
+  return math.ceil(buffer_size * max(1.0, 1.0 if value is None else value))
