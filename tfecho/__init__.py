@@ -22,8 +22,8 @@ Echoing", arXiv 1907.05550.
 from tfecho import native
 from tfecho.echoing import echo
 from tfecho.factors import factor_variable
-from tfecho.stats import Stats, monitor
 from tfecho.shuffling import shuffle_after_echo
+from tfecho.stats import Stats, monitor
 
 __version__ = "0.1.0"
 

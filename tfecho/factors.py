@@ -4,8 +4,8 @@
     Factor.parse(factor_variable(2), ...)           # whatever it holds by then
 
 A factor is a fraction p/q in whole numbers, so that nothing drifts however long
-the stream is: with even rounding, element i is emitted
-floor((i + 1) p / q) - floor(i p / q) times, and n elements floor(n p / q) times.
+the stream is: with even rounding, n elements become floor(n p / q), of which
+element i is emitted floor((i + 1) p / q) - floor(i p / q) times.
 """
 
 from __future__ import annotations
@@ -189,12 +189,16 @@ def _fraction(factor: Any, *, argument: str) -> fractions.Fraction:
       f" {factor!r} of type {type(factor).__name__}"
     )
   # The negated comparison refuses NaN, too.
-  if not factor >= 1 or factor == math.inf:
+  if not factor >= 1 or factor == math.inf:  # type: ignore[operator]
     raise ValueError(
       f"`{argument}` must be finite and at least 1, got {factor!r}"
     )
-  exact = factor if isinstance(factor, numbers.Rational) else float(factor)
-  fraction = fractions.Fraction(exact).limit_denominator(MAX_DENOMINATOR)
+  exact = (
+    fractions.Fraction(factor)
+    if isinstance(factor, numbers.Rational)
+    else fractions.Fraction(float(factor))
+  )
+  fraction = exact.limit_denominator(MAX_DENOMINATOR)
   if fraction.numerator > _MAX_NUMERATOR:
     raise ValueError(f"`{argument}` must be at most 2**62, got {factor!r}")
   return fraction

@@ -19,6 +19,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfecho import native
 from tfecho.datasets import UnaryDataset, flat_structure, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
@@ -86,10 +87,12 @@ def shuffle_after_echo(
       )
     if dataset.library is None:
       return _graph_shuffle(dataset)
-    return _native_shuffle(dataset)
+    return _native_shuffle(dataset, dataset.library)
 
-  def _native_shuffle(echo: EchoDataset) -> tf.data.Dataset:
-    variant = echo.library.ops.shuffle_dataset_v190705550(
+  def _native_shuffle(
+    echo: EchoDataset, library: native.Library
+  ) -> tf.data.Dataset:
+    variant = library.ops.shuffle_dataset_v190705550(
       tf.data.experimental.to_variant(echo.fresh),
       seeds=_seeds(seed, reshuffle_each_iteration=reshuffle_each_iteration),
       buffer_size=buffer_size,
@@ -138,4 +141,4 @@ def _num_copies(buffer_size: int, factor: Factor) -> int:
     return math.ceil(buffer_size * factor.constant)
   # Its value may change, but this is the best guess there is.
   value = tf.get_static_value(factor.variable.read_value())
-  return math.ceil(buffer_size * max(1.0, 1.0 if value is None else value))
+  return math.ceil(buffer_size * (1.0 if value is None else max(1.0, value)))
