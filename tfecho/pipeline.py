@@ -1,57 +1,56 @@
 """An input pipeline - read, decode, augment, batch - with a place for the echo.
 
-  pipeline = tfecho.Pipeline(
-    file_names,
-    read=tf.io.read_file,
-    decode=decode_jpeg,
-    augment=crop_and_flip,
-    batch_size=256,
-    shuffle_buffer=10_000,
-  )
-  train = pipeline.dataset(echo_after="decode", factor=2, seed=0)
-  model.fit(train, epochs=90)
+    pipeline = tfecho.Pipeline(
+      file_names,
+      read=tf.io.read_file,
+      decode=decode_jpeg,
+      augment=crop_and_flip,
+      batch_size=256,
+      shuffle_buffer=10_000,
+    )
+    train = pipeline.dataset(echo_after="decode", factor=2)
+    model.fit(train, epochs=90)
 
-Whatever stands before the echo runs once per fresh example, whatever stands
-behind it once per copy:
+What stands before the echo runs once for a fresh example, what stands behind it
+once for every copy:
 
-  echo_after  saves                        a repeat is
-  "read"      reading                      decoded and augmented anew
-  "decode"    reading, decoding            augmented anew
-  "augment"   reading, decoding, augments  the same, among other neighbours
-  "batch"     all of it                    the very same batch
+    echo_after   saves                            a repeat is
+    "read"       reading                          decoded and augmented anew
+    "decode"     reading and decoding             augmented anew
+    "augment"    reading, decoding, augmenting    the same, among new neighbours
+    "batch"      all of that, and batching        the very same batch
 """
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import Any
 
 import tensorflow as tf
 
-from tfecho import stages
+from tfecho import sources, stages
+from tfecho.checks import check_function, checked_int
+from tfecho.factors import Factor
+from tfecho.stats import Stats
 
 PLACES = ("read", "decode", "augment", "batch")
-
-_logger = logging.getLogger(__name__)
 
 
 class Pipeline:
   """Stages that turn names or records into batches, and one place for an echo.
 
-  ```python
-  pipeline = tfecho.Pipeline(
-    tf.data.Dataset.range(6), decode=lambda i: i * i, batch_size=2)
-  print(pipeline)
-  for batch in pipeline.dataset():
-    print(batch.numpy())
-  ```
+  The stages are functions as `tf.data.Dataset.map` takes them. They are called
+  in parallel, and elements keep their order. `print(pipeline)` shows them.
 
-  The stages are functions as `tf.data.Dataset.map` takes them, and called in
-  parallel. To cache decoded examples, pass `source.map(decode).cache()` as the
-  source: a cache behind an echo would store every copy.
+  >>> source = tf.data.Dataset.range(4)
+  >>> pipeline = tfecho.Pipeline(source, decode=tf.square, batch_size=2)
+  >>> [batch.numpy().tolist() for batch in pipeline.dataset()]
+  [[0, 1], [4, 9]]
+  >>> len(pipeline.dataset(echo_after="decode", factor=3))
+  6
+
+  To keep decoded examples in memory, decode and cache them in `source`. Behind
+  an echo, `cache()` would store every copy.
   """
 
   def __init__(
@@ -67,55 +66,260 @@ class Pipeline:
     num_shards: int = 1,
     shard_index: int = 0,
     input_context: tf.distribute.InputContext | None = None,
+    seed: int | None = None,
   ):
-    """Describes a pipeline; nothing is read before a dataset is iterated.
+    """Describes the stages; nothing runs before a dataset is iterated.
 
     Args:
-      source: A dataset of names or of records, or a sequence of file names.
-      read: From a name to a record, such as `tf.io.read_file`.
-      decode: From a record to an example.
-      augment: From an example to what is batched. If it has a parameter named
-        `seed` it is given an int64 vector of two, another one for each call,
-        for `tf.image.stateless_*` and `tf.random.stateless_*`: copies differ,
-        and the position in the pipeline can be saved.
-      batch_size: Examples per batch of this pipeline: per replica or per
-        worker if there are several.
-      shuffle_buffer: From how many elements of `source` the next one is drawn,
-        in another order in every epoch. None leaves them in their order.
-      drop_remainder: Whether an incomplete last batch is left out. Batches
-        have a static shape then.
-      num_shards: How many workers divide `source` among them.
-      shard_index: Which part is this worker's: every `num_shards`-th element,
-        from this one on. Turns the sharding of tf.distribute off.
-      input_context: Gives both of the above, for
+      source: dataset of names or of records, or a sequence of file names.
+      read: makes a record of a name, as `tf.io.read_file` does.
+      decode: makes an example of a record.
+      augment: makes what is batched of an example. If it has a parameter named
+        `seed`, that is an int64 vector of two, another one for every call, as
+        `tf.image.stateless_*` and `tf.random.stateless_*` take it: copies
+        differ, and the position in the pipeline can be saved.
+      batch_size: examples in a batch of this pipeline. Several workers or
+        replicas with a pipeline each have as many batches of this size.
+      shuffle_buffer: elements of `source` among which the next one is chosen,
+        anew in every epoch. None keeps their order.
+      drop_remainder: whether to leave an incomplete last batch out, which
+        gives all batches a static shape.
+      num_shards: number of workers that share `source`.
+      shard_index: which of them this is. It gets every `num_shards`-th element
+        of `source`, and tf.distribute is told not to shard once more.
+      input_context: says both, as it comes from
         `tf.distribute.Strategy.distribute_datasets_from_function`.
+      seed: makes everything random here reproducible, if the stages are.
+        Epochs still differ from each other, and so do shards.
 
     Raises:
-      TypeError: If `source` is neither a dataset nor names, or a stage is not
-        callable.
-      ValueError: If a number is out of its range.
+      ValueError: if an argument is not as described.
     """
-    if input_context is not None:
-      if (num_shards, shard_index) != (1, 0):
-        raise ValueError(
-          "`input_context` says which shard this is: leave out `num_shards` "
-          f"and `shard_index`, got {num_shards} and {shard_index}"
-        )
-      num_shards = input_context.num_input_pipelines
-      shard_index = input_context.input_pipeline_id
-    self.batch_size = _at_least(1, "batch_size", batch_size)
+    num_shards, shard_index = sources.shard(
+      num_shards, shard_index, input_context
+    )
+    check_function("read", read)
+    check_function("decode", decode)
+    check_function("augment", augment)
     if shuffle_buffer is not None:
-      _at_least(1, "shuffle_buffer", shuffle_buffer)
+      shuffle_buffer = checked_int("shuffle_buffer", shuffle_buffer, at_least=1)
+    if seed is not None:
+      seed = checked_int("seed", seed, at_least=0)
+    source = sources.dataset(source)
+    self.source = source.apply(sources.sharded(num_shards, shard_index))
+    self.read = read
+    self.decode = decode
+    self.augment = augment
+    self.batch_size = checked_int("batch_size", batch_size, at_least=1)
     self.shuffle_buffer = shuffle_buffer
     self.drop_remainder = drop_remainder
-    self.num_shards = _at_least(1, "num_shards", num_shards)
-    self.shard_index = _at_least(0, "shard_index", shard_index)
-    if shard_index >= num_shards:
-      raise ValueError(
-        f"`shard_index` must be below `num_shards`, {num_shards}, got "
-        f"{shard_index}"
+    self.num_shards = num_shards
+    self.shard_index = shard_index
+    self.seed = seed
+
+  def dataset(
+    self,
+    *,
+    echo_after: str | None = None,
+    factor: float | tf.Variable | None = None,
+    rounding: str = "even",
+    echo_buffer: int | None = None,
+    repeat: bool | None = None,
+    stats: Stats | None = None,
+    implementation: str = "auto",
+  ) -> tf.data.Dataset:
+    """Returns the batches, with everything echoed that passes `echo_after`.
+
+    While copies are used, the stages before the echo work ahead. Right behind
+    it, `shuffle_after_echo` moves copies apart, by default so far that no batch
+    holds an element twice; with the graph implementation it may.
+
+    With a constant factor and even rounding this is one pass over `source`, of
+    known cardinality if that of `source` is, and `fit` needs nothing else. With
+    a random rounding or a variable the number of batches is not known in
+    advance. Then `source` is repeated before the echo, the dataset is endless,
+    and an epoch is as long as you say:
+
+        echo = dict(echo_after="decode", factor=tfecho.factor_variable(2))
+        model.fit(
+          pipeline.dataset(**echo),
+          steps_per_epoch=pipeline.steps_per_epoch(**echo),
+          epochs=90,
+        )
+
+    Args:
+      echo_after: "read", "decode", "augment" or "batch". None for no echo,
+        which is what validation wants. Where "decode" or "augment" was left
+        out, the echo stands at its place all the same.
+      factor: how often to emit each element; see `echo`.
+      rounding: "even" or "random"; see `echo`.
+      echo_buffer: fresh elements that the shuffle behind the echo holds, at
+        least 2 batches of them, and 4 to keep copies apart to the end of the
+        input. By default 4 batches, but no less than 512. 0 for no shuffle:
+        copies follow each other. Behind "batch" it counts batches, and the
+        default is 0, as in the paper.
+      repeat: whether to start again at the end of `source`. By default only if
+        the number of batches is not known in advance.
+      stats: what counts at the echo. Native only.
+      implementation: "auto", "native" or "graph"; see `echo`.
+
+    Returns:
+      A `tf.data.Dataset`.
+
+    Raises:
+      ValueError: if an argument is not as described.
+      tfecho.native.NativeUnavailableError: if "native" can't be had.
+    """
+    self._check_place(echo_after, factor)
+    if echo_after is None:
+      _check_unused(rounding=rounding, echo_buffer=echo_buffer, stats=stats)
+    seeds = stages.spread(self.seed, self.shard_index)
+    echo: dict[str, stages.Transformation]
+    echo = dict.fromkeys(PLACES, stages.unchanged)
+    if echo_after is not None:
+      echo[echo_after] = stages.echoed(
+        factor,
+        rounding=rounding,
+        buffer_size=self._buffer_size(echo_after, echo_buffer),
+        min_distance=1 if echo_after == "batch" else self.batch_size,
+        seeds=seeds,
+        stats=stats,
+        implementation=implementation,
       )
-    self.read = _callable("read", read)
-    self.decode = _callable("decode", decode)
-    self.augment = _callable("augment", augment)
-    self.source = stages.shard(num_shards, shard_index)(_dataset(source))
+    if repeat is None:
+      repeat = echo_after is not None and not _is_countable(factor, rounding)
+
+    data = self.source
+    data = data.apply(stages.shuffled(self.shuffle_buffer, seeds.order))
+    data = data.repeat(None if repeat else 1)
+    data = data.apply(stages.mapped(self.read))
+    data = data.apply(echo["read"])
+    data = data.apply(stages.mapped(self.decode))
+    data = data.apply(echo["decode"])
+    data = data.apply(stages.mapped(self.augment, seeds.augment))
+    data = data.apply(echo["augment"])
+    data = data.batch(self.batch_size, drop_remainder=self.drop_remainder)
+    data = data.apply(echo["batch"])
+    data = data.prefetch(tf.data.AUTOTUNE)
+    return data
+
+  def steps_per_epoch(
+    self,
+    *,
+    echo_after: str | None = None,
+    factor: float | tf.Variable | None = None,
+  ) -> int:
+    """Counts the batches that one pass over `source` makes.
+
+    For `fit`, where it can't count by itself. With a constant factor and even
+    rounding this is the cardinality of `dataset`; with random rounding, what a
+    pass makes on average.
+
+    >>> pipeline = tfecho.Pipeline(tf.data.Dataset.range(10), batch_size=4)
+    >>> pipeline.steps_per_epoch()
+    3
+    >>> pipeline.steps_per_epoch(echo_after="decode", factor=2.5)
+    7
+
+    Args:
+      echo_after: as for `dataset`.
+      factor: as for `dataset`. Of a variable, the value that it has now: epochs
+        keep this length whatever it becomes later. To plan with another one,
+        give that number here.
+
+    Returns:
+      The number of optimizer steps, at least 1.
+
+    Raises:
+      ValueError: if an argument is not as described, if the cardinality of
+        `source` is not known, or if all elements do not make one batch.
+    """
+    self._check_place(echo_after, factor)
+    count = sources.finite_cardinality(self.source)
+    if echo_after is None:
+      steps = self._num_batches(count)
+    elif echo_after == "batch":
+      steps = _num_emitted(self._num_batches(count), factor)
+    else:
+      steps = self._num_batches(_num_emitted(count, factor))
+    if steps == 0:
+      raise ValueError(
+        f"`source` has {count} elements (shard {self.shard_index} of"
+        f" {self.num_shards}), which make no batch of `batch_size`"
+        f" {self.batch_size}"
+      )
+    return steps
+
+  def __str__(self) -> str:
+    """Returns one line for every stage, in the order that elements take."""
+    lines = {
+      "source": sources.describe(self.source),
+      "shard": f"{self.shard_index} of {self.num_shards}",
+      "shuffle": self.shuffle_buffer and f"among {self.shuffle_buffer:,}",
+      "read": stages.describe(self.read),
+      "decode": stages.describe(self.decode),
+      "augment": stages.describe(self.augment),
+      "batch": self.batch_size,
+    }
+    return "\n".join(f"{k:8} {v}" for k, v in lines.items() if v is not None)
+
+  def _check_place(
+    self, echo_after: str | None, factor: float | tf.Variable | None
+  ) -> None:
+    if echo_after not in (None, *PLACES):
+      raise ValueError(
+        f"`echo_after` must be None or one of {list(PLACES)}, got"
+        f" {echo_after!r}"
+      )
+    if (echo_after is None) != (factor is None):
+      raise ValueError(
+        f"`echo_after` and `factor` go together, got {echo_after!r} and"
+        f" {factor!r}"
+      )
+    if echo_after == "read" and self.read is None:
+      raise ValueError(
+        '`echo_after`="read" needs a `read` stage: without one the echo would'
+        " repeat what this pipeline has not spent any work on yet"
+      )
+
+  def _buffer_size(self, echo_after: str, echo_buffer: int | None) -> int:
+    if echo_after == "batch":
+      default, least, unit = 0, 2, "batches"
+    else:
+      default = max(4 * self.batch_size, 512)
+      least, unit = 2 * self.batch_size, "elements, two batches"
+    if echo_buffer is None:
+      return default
+    echo_buffer = checked_int("echo_buffer", echo_buffer, at_least=0)
+    if 0 < echo_buffer < least:
+      raise ValueError(
+        f"`echo_buffer` must be 0 or at least {least} {unit}, got {echo_buffer}"
+      )
+    return echo_buffer
+
+  def _num_batches(self, count: int) -> int:
+    full, rest = divmod(count, self.batch_size)
+    return full if self.drop_remainder or rest == 0 else full + 1
+
+
+def _check_unused(
+  *, rounding: str, echo_buffer: int | None, stats: Stats | None
+) -> None:
+  unused = {
+    "rounding": None if rounding == "even" else rounding,
+    "echo_buffer": echo_buffer,
+    "stats": stats,
+  }
+  for argument, value in unused.items():
+    if value is not None:
+      raise ValueError(f"`{argument}` needs `echo_after`, got {value!r}")
+
+
+def _is_countable(factor: float | tf.Variable, rounding: str) -> bool:
+  parsed = Factor.parse(factor, rounding=rounding, seed=None)
+  return parsed.variable is None and not parsed.random
+
+
+def _num_emitted(count: int, factor: float | tf.Variable) -> int:
+  value = factor.numpy().item() if isinstance(factor, tf.Variable) else factor
+  return Factor.parse(value, rounding="even", seed=None).cardinality(count)

@@ -1,42 +1,50 @@
-"""The stages that `Pipeline` is made of, each in the form of `Dataset.apply`.
+"""The stages that `Pipeline` is made of, each as `Dataset.apply` takes it.
 
-  data = data.apply(stages.shuffle(10_000, seeds.order))
+  data = data.apply(stages.shuffled(10_000, seeds.order))
   data = data.apply(stages.mapped(decode))
+  data = data.apply(stages.echoed(4, buffer_size=1024, min_distance=256, ...))
   data = data.apply(stages.mapped(augment, seeds.augment))
 
-A stage that has nothing to do returns its input, so that a pipeline reads as
-one column of lines whichever of them are in use.
+A stage that was left out passes its input on, so that a pipeline reads as one
+column of lines, whichever of its stages are in use.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-# Their elements are as large as what they refer to.
-_UNSIZED = (tf.string, tf.variant, tf.resource)
+from tfecho.echoing import echo
+from tfecho.shuffling import shuffle_after_echo
+from tfecho.stats import Stats
 
 Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
 
+# Tensors of these types are as large as what they refer to.
+_UNSIZED = (tf.string, tf.variant, tf.resource)
+
+_logger = logging.getLogger("tfecho")
+
 
 class Seeds(NamedTuple):
-  """One seed for every stage that draws; all None if nothing was asked."""
+  """One seed for each stage that draws."""
 
-  order: Optional[int] = None
-  echo: Optional[int] = None
-  buffer: Optional[int] = None
-  augment: Optional[int] = None
+  order: int | None = None
+  rounding: int | None = None
+  copies: int | None = None
+  augment: int | None = None
 
 
-def seeds(seed: int | None, shard_index: int = 0) -> Seeds:
-  """Spreads one seed over the stages, differently on every shard.
+def spread(seed: int | None, shard_index: int) -> Seeds:
+  """Makes independent seeds out of one, other ones on every shard.
 
-  With the same numbers on each worker, the i-th example of all of them would
-  be augmented alike.
+  With the same ones on all workers, the i-th examples of all of them would be
+  augmented alike.
   """
   if seed is None:
     return Seeds()
@@ -44,74 +52,59 @@ def seeds(seed: int | None, shard_index: int = 0) -> Seeds:
   return Seeds(*(int(word) for word in words))
 
 
-def shard(num_shards: int, index: int) -> Transformation:
-  """This worker's elements, which tf.distribute must not divide once more."""
-
-  def apply(data: tf.data.Dataset) -> tf.data.Dataset:
-    if num_shards == 1:
-      return data
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = (
-      tf.data.experimental.AutoShardPolicy.OFF
-    )
-    return data.shard(num_shards, index).with_options(options)
-
-  return apply
+def unchanged(data: tf.data.Dataset) -> tf.data.Dataset:
+  """Does nothing."""
+  return data
 
 
-def shuffle(buffer_size: int | None, seed: int | None) -> Transformation:
+def shuffled(buffer_size: int | None, seed: int | None) -> Transformation:
   """`Dataset.shuffle`, in another order in every epoch."""
-
-  def apply(data: tf.data.Dataset) -> tf.data.Dataset:
-    if buffer_size is None:
-      return data
-    return data.shuffle(buffer_size, seed=seed)
-
-  return apply
+  if buffer_size is None:
+    return unchanged
+  return lambda data: data.shuffle(buffer_size, seed=seed)
 
 
 def mapped(
   function: Callable | None, seed: int | None = None
 ) -> Transformation:
-  """A parallel `Dataset.map`, with a seed per element if `function` wants one.
+  """`Dataset.map` in parallel, with a seed for each element where wanted.
 
   Args:
-    function: What to call, or None for nothing. One that has a parameter named
-      `seed` is given an int64 vector of two, another one for every element in
-      every epoch: what `tf.image.stateless_*` and `tf.random.stateless_*` take.
-    seed: Where these seeds start from; None for another start in every run.
+    function: what to call. If it `takes_seed`, it is given an int64 vector of
+      two, another one for every element in every epoch.
+    seed: what these seeds are drawn from; None for others in every run.
 
   Returns:
-    A transformation that can be passed to `tf.data.Dataset.apply`.
+    A function to pass to `tf.data.Dataset.apply`.
   """
+  if function is None:
+    return unchanged
+  if not takes_seed(function):
+    return lambda data: data.map(function, num_parallel_calls=tf.data.AUTOTUNE)
 
   def apply(data: tf.data.Dataset) -> tf.data.Dataset:
-    if function is None:
-      return data
-    if not takes_seed(function):
-      return data.map(function, num_parallel_calls=tf.data.AUTOTUNE)
-    # A dataset of its own instead of random operations in the function: its
-    # position is part of the iterator, so checkpoints can hold it.
-    drawn = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
-    data = tf.data.Dataset.zip((data, drawn.batch(2, drop_remainder=True)))
-    return data.map(_with_seed(function), num_parallel_calls=tf.data.AUTOTUNE)
+    # A dataset, rather than random ops inside of `function`: its position is
+    # part of the iterator, which can be saved.
+    draws = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
+    seeds = draws.batch(2, drop_remainder=True)
+    return tf.data.Dataset.zip((data, seeds)).map(
+      _called_with_seed(function), num_parallel_calls=tf.data.AUTOTUNE
+    )
 
   return apply
 
 
 def takes_seed(function: Callable) -> bool:
-  """Whether `function` has a parameter named `seed`."""
+  """Says whether `function` has a parameter named `seed`."""
   try:
     return "seed" in inspect.signature(function).parameters
-  except (TypeError, ValueError):  # some builtins do not tell
+  except (TypeError, ValueError):  # Some builtins don't tell.
     return False
 
 
-def _with_seed(function: Callable) -> Callable:
-  """Unpacks (element, seed); the element as `Dataset.map` would unpack it."""
-
+def _called_with_seed(function: Callable) -> Callable:
   def call(element: Any, seed: tf.Tensor) -> Any:
-    # Not isinstance: `map` hands a named tuple over in one piece.
+    # As `Dataset.map` does: it leaves a named tuple in one piece.
     if type(element) is tuple:
       return function(*element, seed=seed)
     return function(element, seed=seed)
@@ -119,13 +112,71 @@ def _with_seed(function: Callable) -> Callable:
   return call
 
 
-def element_bytes(element_spec: Any) -> int | None:
-  """The bytes of one element, or None if its shapes do not tell."""
-  total = 0
+def echoed(
+  factor: float | tf.Variable,
+  *,
+  rounding: str,
+  buffer_size: int,
+  min_distance: int,
+  seeds: Seeds,
+  stats: Stats | None,
+  implementation: str,
+) -> Transformation:
+  """`echo`, and right behind it the shuffle that moves the copies apart.
+
+  Args:
+    factor: see `echo`.
+    rounding: see `echo`.
+    buffer_size: fresh elements in the shuffle; 0 for no shuffle.
+    min_distance: positions between copies, where the native ops see to it.
+    seeds: of the roundings and of the shuffle.
+    stats: see `echo`.
+    implementation: see `echo`.
+
+  Returns:
+    A function to pass to `tf.data.Dataset.apply`.
+  """
+  repeat = echo(
+    factor,
+    rounding=rounding,
+    seed=seeds.rounding if rounding == "random" else None,
+    stats=stats,
+    implementation=implementation,
+  )
+
+  def apply(data: tf.data.Dataset) -> tf.data.Dataset:
+    copies = data.apply(repeat)
+    if buffer_size == 0:
+      return copies
+    _logger.info(
+      "tfecho: the shuffle behind the echo holds %d fresh elements, %s",
+      buffer_size,
+      _size(data.element_spec, buffer_size),
+    )
+    shuffle = shuffle_after_echo(
+      buffer_size,
+      min_distance=min_distance if copies.library else 1,
+      seed=seeds.copies,
+    )
+    return copies.apply(shuffle)
+
+  return apply
+
+
+def _size(element_spec: Any, count: int) -> str:
+  size = 0
   for spec in tf.nest.flatten(element_spec):
     if not isinstance(spec, tf.TensorSpec) or spec.dtype in _UNSIZED:
-      return None
+      return "of unknown size"
     if not spec.shape.is_fully_defined():
-      return None
-    total += spec.shape.num_elements() * spec.dtype.size
-  return total
+      return "of unknown size"
+    size += spec.shape.num_elements() * spec.dtype.size
+  return f"{count * size:,} bytes"
+
+
+def describe(function: Callable | None) -> str | None:
+  """Returns the name of a `mapped` function, None if there is none."""
+  if function is None:
+    return None
+  name = getattr(function, "__name__", type(function).__name__)
+  return f"{name}, with seeds" if takes_seed(function) else name
