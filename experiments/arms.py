@@ -1,0 +1,102 @@
+"""The arms of a comparison: where the echo stands, how often it repeats.
+
+```python
+arms = cross(["baseline", "after_decode", "after_batch"], [2, 4])
+[str(arm) for arm in arms]
+# ['baseline', 'after_decode e=2', 'after_decode e=4', 'after_batch e=2', ...]
+```
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+PLACES = ("read", "decode", "augment", "batch")
+BASELINE = "baseline"
+
+# Behind every echo but that of batches stands a shuffle, as in the paper.
+_SHUFFLED = "_shuffled"
+_UNSHUFFLED = "_unshuffled"
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+  """One way to feed the training.
+
+  Attributes:
+    echo_after: The stage that the echo stands behind, one of `PLACES`; None is
+      the baseline, without an echo.
+    factor: How often each element is emitted.
+    shuffle: Whether a shuffle buffer stands behind the echo.
+  """
+
+  echo_after: str | None = None
+  factor: float = 1
+  shuffle: bool = False
+
+  def __str__(self):
+    if self.echo_after is None:
+      return BASELINE
+    return f"{self.kind} e={self.factor:g}"
+
+  @property
+  def kind(self):
+    """The arm without its factor, as `parse` takes it: "after_decode"."""
+    if self.echo_after is None:
+      return BASELINE
+    if self.shuffle == _shuffles_by_default(self.echo_after):
+      return f"after_{self.echo_after}"
+    suffix = _SHUFFLED if self.shuffle else _UNSHUFFLED
+    return f"after_{self.echo_after}{suffix}"
+
+
+def parse(kind, factor=1):
+  """Returns the arm of this kind and factor.
+
+  Args:
+    kind: "baseline" or "after_" and one of `PLACES`, followed by "_unshuffled"
+      for no shuffle buffer behind the echo, or by "_shuffled" for one behind an
+      echo of batches.
+    factor: Echoing factor; the baseline has none and ignores it.
+
+  Returns:
+    An `Arm`.
+
+  Raises:
+    ValueError: If there is no such kind, or `factor` is below 1.
+  """
+  if kind not in kinds():
+    raise ValueError(f"must be one of {', '.join(kinds())}, got {kind!r}")
+  if kind == BASELINE:
+    return Arm()
+  if not 1 <= factor < float("inf"):
+    raise ValueError(f"must be finite and at least 1, got {factor:g}")
+  place = kind.split("_")[1]
+  return Arm(place, factor, _shuffles(kind, place))
+
+
+def kinds():
+  """Returns every kind of arm there is, the baseline first."""
+  arms = [
+    Arm(place, shuffle=shuffle)
+    for exception in (False, True)
+    for place in PLACES
+    for shuffle in [_shuffles_by_default(place) != exception]
+  ]
+  return (BASELINE, *(arm.kind for arm in arms))
+
+
+def cross(kinds, factors):
+  """Returns every kind with every factor, and the baseline once if asked."""
+  arms = [parse(kind, factor) for kind in kinds for factor in factors]
+  return list(dict.fromkeys(arms))
+
+
+def _shuffles_by_default(place):
+  return place != "batch"
+
+
+def _shuffles(kind, place):
+  if kind.endswith(_UNSHUFFLED):
+    return False
+  return kind.endswith(_SHUFFLED) or _shuffles_by_default(place)

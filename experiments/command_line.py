@@ -1,0 +1,42 @@
+"""Starts a script: flags parsed, mistakes in them told in one line."""
+
+import contextlib
+import signal
+import sys
+
+from absl import app, flags, logging
+
+
+def run(main):
+  """Runs `main` as `absl.app.run` does, without arguments.
+
+  Args:
+    main: Called without arguments once the flags are parsed.
+  """
+  # Like Ctrl-C: leaves through `finally`, so that no worker stays behind.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+  app.run(lambda argv: main(), flags_parser=_parse)
+
+
+@contextlib.contextmanager
+def refusing_in_one_line():
+  """Turns a ValueError inside into one line on stderr and exit status 1.
+
+  For what a person asked for, before the work starts; an error in the work
+  itself has to show where it came from.
+  """
+  try:
+    yield
+  except ValueError as error:
+    sys.exit(f"error: {error}")
+
+
+def _parse(argv):
+  try:
+    arguments = flags.FLAGS(argv)
+  except flags.Error as error:
+    sys.exit(f"error: {error}")
+  if len(arguments) > 1:
+    sys.exit(f"error: takes flags only, got {arguments[1]!r}")
+  logging.set_verbosity(logging.INFO)
+  return arguments

@@ -1,0 +1,90 @@
+"""Compares training with and without echo on one workload.
+
+  python -m experiments.compare
+  python -m experiments.compare --factors=2,4,8 --seeds=5 --measure=target,final
+
+Trains every arm under every seed, counts the fresh examples that each needs to
+reach a target, and prints a table. In `--output_dir` are then `results.jsonl`
+with a line per run, figures, and `report.html` with all of it. Started again
+with the same directory, it goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+
+from absl import flags
+
+from experiments import (
+  campaign,
+  command_line,
+  implementations,
+  learning_rates,
+  planning,
+  records,
+  report,
+  request_flags,
+)
+from experiments.environment import environment
+
+flags.adopt_module_key_flags(request_flags)
+_SEEDS = flags.DEFINE_integer(
+  "seeds",
+  3,
+  "Number of seeds, a count of runs per arm; the seeds are 0, 1, 2 and so on.",
+  lower_bound=1,
+)
+_UPSTREAM_MS = flags.DEFINE_float(
+  "upstream_ms",
+  2.0,
+  "Delay of reading one example, in milliseconds, in extra runs under the "
+  "first seed of the baseline and the first echo of --arms: their time to the "
+  "target is compared with the time model. 0: no such runs.",
+)
+_LEARNING_RATES = flags.DEFINE_string(
+  "learning_rates",
+  str(learning_rates.DEFAULT_PATH),
+  "Path of a JSON file with tuned learning rates (weight change per step, "
+  "without unit), made by `python -m experiments.tune`.",
+)
+_OUTPUT_DIR = flags.DEFINE_string(
+  "output_dir",
+  "runs/compare",
+  "Path of the directory for results, figures and report; runs in it that "
+  "belong to this comparison are not repeated.",
+)
+
+
+def main():
+  with command_line.refusing_in_one_line():
+    runs = _planned_runs()
+    file = _open_results(runs)
+  with file:
+    campaign.finish(file, runs, processes=request_flags.WORKERS.value)
+  print(report.write(file.records, file.path.parent))
+
+
+def _planned_runs():
+  """Returns the runs that the flags ask for, if they make sense."""
+  path = _LEARNING_RATES.value
+  find = functools.partial(learning_rates.find, learning_rates.load(path))
+  request = request_flags.request(
+    seeds=range(_SEEDS.value), upstream_ms=_UPSTREAM_MS.value
+  )
+  # Last, since it may compile for a while: a misspelt flag is told before.
+  return implementations.resolve(planning.plan(request, find))
+
+
+def _open_results(runs):
+  """Opens the file of results, if what is in it can stand beside these runs."""
+  try:
+    file = records.RecordFile(pathlib.Path(_OUTPUT_DIR.value, "results.jsonl"))
+  except OSError as error:
+    raise ValueError(f"--output_dir: {error}") from None
+  records.check_compatible(file, runs, environment())
+  return file
+
+
+if __name__ == "__main__":
+  command_line.run(main)

@@ -1,0 +1,1 @@
+"""One module per data set: loading only, no preprocessing, no batching."""

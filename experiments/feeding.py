@@ -1,0 +1,87 @@
+"""The input of a training run: a workload's stages, fed as an arm says.
+
+Elements are pairs of an ordinal, which numbers everything that is taken from
+the source, and what the workload's stages make of a key.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+import tfecho
+from experiments import workloads
+
+# Reads wait in threads of their own, or they would keep the train step, which
+# runs in TensorFlow's two or so, from running.
+_INPUT_THREADS = 4
+
+
+def batches(settings, upstream):
+  """Returns the endless dataset of batches that a run trains on.
+
+  Args:
+    settings: `RunSettings`.
+    upstream: `Upstream` that the examples are read over.
+
+  Returns:
+    A dataset of (ordinals, (inputs, labels)).
+  """
+  workload = workloads.get(settings.workload, settings.preset)
+  pipeline = tfecho.Pipeline(
+    _numbered_keys(workload, settings.seed),
+    read=upstream.wrap(workload.read),
+    decode=_beside_ordinal(workload.decode),
+    augment=_beside_ordinal_seeded(workload.augment),
+    batch_size=settings.batch_size,
+    seed=settings.seed,
+  )
+  data = pipeline.dataset(
+    implementation=settings.implementation, **_echo(settings)
+  )
+  options = tf.data.Options()
+  options.threading.private_threadpool_size = _INPUT_THREADS
+  return data.with_options(options)
+
+
+def _numbered_keys(workload, seed):
+  """Every example once an epoch, in an order of its own, numbered for ever.
+
+  The keys are shuffled, all of them, before they are numbered: a buffer behind
+  would hold ordinals back, and count as consumed what still waits in it.
+  """
+  keys = workload.train()
+  keys = keys.shuffle(workload.train_examples, seed=seed)
+  return keys.repeat().enumerate()
+
+
+def _echo(settings):
+  """The arguments of `Pipeline.dataset` that make an arm."""
+  arm = settings.arm
+  if arm.echo_after is None:
+    return {}
+  buffer = settings.echo_buffer
+  if arm.echo_after == "batch":
+    buffer //= settings.batch_size
+  return {
+    "echo_after": arm.echo_after,
+    "factor": arm.factor,
+    "echo_buffer": buffer if arm.shuffle else 0,
+  }
+
+
+def _beside_ordinal(stage):
+  return lambda ordinal, element: (ordinal, _call(stage, element))
+
+
+def _beside_ordinal_seeded(stage):
+  return lambda ordinal, element, seed: (
+    ordinal,
+    _call(stage, element, seed=seed),
+  )
+
+
+def _call(stage, element, **seed):
+  """Calls a stage as `Dataset.map` does, tuples unpacked."""
+  if isinstance(element, tuple):
+    return stage(*element, **seed)
+  return stage(element, **seed)

@@ -1,0 +1,34 @@
+"""Which implementation of the transformations the runs will use."""
+
+import dataclasses
+
+import tfecho.native
+
+NAMES = ("auto", "native", "graph")
+
+
+def resolve(runs):
+  """Returns the runs with "auto" replaced by what it stands for here.
+
+  Builds the native ops if they are wanted: once, before there are workers that
+  would all do it.
+
+  Args:
+    runs: List of `RunSettings`, all with the same implementation.
+
+  Raises:
+    ValueError: If "native" is asked for and can't be loaded.
+  """
+  name = _resolve(runs[0].implementation)
+  return [dataclasses.replace(run, implementation=name) for run in runs]
+
+
+def _resolve(name):
+  if name == "auto":
+    return "graph" if tfecho.native.try_load() is None else "native"
+  if name == "native":
+    try:
+      tfecho.native.load()
+    except tfecho.native.NativeUnavailableError as error:
+      raise ValueError(f"--implementation=native: {error}") from error
+  return name

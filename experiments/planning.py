@@ -1,0 +1,181 @@
+"""From what a person asks for to the list of training runs that answer it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from experiments import workloads
+from experiments.arms import Arm, cross, parse
+from experiments.settings import MEASURES, RunSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+  """What to compare; None where the workload's own value is wanted.
+
+  Attributes:
+    workload: Name of the workload.
+    preset: Its preset.
+    arms: Kinds of arms, as `arms.parse` takes them.
+    factors: Echoing factors, for every kind but the baseline.
+    seeds: Seeds of the runs, one run of each arm per seed.
+    measure: Some of `settings.MEASURES`.
+    targets: Values of the metric, from easy to hard.
+    max_steps: Training steps after which a target counts as missed.
+    final_steps: Training steps of a run whose final metric is measured.
+    evaluation_steps: Training steps from one evaluation to the next.
+    batch_size: Examples per training step.
+    echo_buffer: Fresh examples held behind the echo.
+    upstream_ms: Milliseconds per example of the runs that are timed; 0 for no
+      such runs.
+    implementation: "native" or "graph".
+  """
+
+  workload: str
+  preset: str
+  arms: tuple[str, ...]
+  factors: tuple[float, ...]
+  seeds: tuple[int, ...]
+  measure: tuple[str, ...]
+  targets: tuple[float, ...] | None
+  max_steps: int | None
+  final_steps: int
+  evaluation_steps: int | None
+  batch_size: int | None
+  echo_buffer: int
+  upstream_ms: float
+  implementation: str
+
+
+def plan(request, rate_of):
+  """Returns the `RunSettings` of all runs, those that take longest first.
+
+  Args:
+    request: A `Request`.
+    rate_of: Called with an arm and the keywords of `learning_rates.find`;
+      returns the arm's learning rate.
+
+  Raises:
+    ValueError: If something in the request is out of its range; the message
+      starts with the flag that has to change.
+  """
+  _check(request)
+  compared = _arms(request)
+  runs = [
+    _run(request, rate_of, arm, measure=measure, seed=seed)
+    for measure in request.measure
+    for seed in request.seeds
+    for arm in compared
+  ]
+  return _timed(request, rate_of, compared) + runs
+
+
+def _timed(request, rate_of, compared):
+  """The runs with a slow upstream: the baseline against one echo, one seed."""
+  echoes = [arm for arm in compared if arm.echo_after is not None]
+  if not request.upstream_ms or not echoes or "target" not in request.measure:
+    return []
+  group = [Arm(), *(a for a in echoes if a.kind == echoes[0].kind)]
+  return [
+    _run(
+      request,
+      rate_of,
+      arm,
+      measure="target",
+      seed=request.seeds[0],
+      upstream_ms=float(request.upstream_ms),
+    )
+    for arm in group
+  ]
+
+
+def _run(request, rate_of, arm, *, measure, seed, upstream_ms=0.0):
+  workload = workloads.get(request.workload, request.preset)
+  common = {
+    "workload": workload.name,
+    "preset": workload.preset,
+    "measure": measure,
+    "batch_size": request.batch_size or workload.batch_size,
+  }
+  max_steps = request.max_steps or workload.max_steps
+  return RunSettings(
+    **common,
+    arm=arm,
+    seed=seed,
+    learning_rate=_blame("--learning_rates", rate_of, arm, **common),
+    echo_buffer=request.echo_buffer,
+    upstream_ms=upstream_ms,
+    targets=request.targets or workload.targets,
+    max_steps=max_steps if measure == "target" else request.final_steps,
+    evaluation_steps=request.evaluation_steps or workload.evaluation_steps,
+    implementation=request.implementation,
+  )
+
+
+def _arms(request):
+  for kind in request.arms:
+    _blame("--arms", parse, kind)
+  for factor in request.factors:
+    _blame("--factors", parse, "after_batch", factor)
+  return cross(request.arms, request.factors)
+
+
+def _blame(flag, function, *arguments, **keywords):
+  try:
+    return function(*arguments, **keywords)
+  except ValueError as error:
+    raise ValueError(f"{flag}: {error}") from None
+
+
+def _check(request):
+  """Checks all that is not checked where it is used."""
+  _blame("--workload", workloads.presets, request.workload)
+  workload = _blame(
+    "--preset", workloads.get, request.workload, request.preset
+  )
+  for flag in ("arms", "factors", "measure", "seeds"):
+    _check_list(flag, getattr(request, flag))
+  for measure in request.measure:
+    if measure not in MEASURES:
+      raise ValueError(
+        f"--measure: must be some of {_join(MEASURES)}, got {measure!r}"
+      )
+  if request.targets is not None:
+    _check_targets(request.targets, maximize=workload.maximize)
+  for flag in ("max_steps", "final_steps", "evaluation_steps"):
+    _check_minimum(flag, getattr(request, flag), 1)
+  _check_minimum("batch_size", request.batch_size, 1)
+  _check_minimum("upstream_ms", request.upstream_ms, 0)
+  batch_size = request.batch_size or workload.batch_size
+  _check_minimum("echo_buffer", request.echo_buffer, 2 * batch_size)
+
+
+def _check_list(flag, values):
+  if not values:
+    raise ValueError(f"--{flag}: must name at least one, got none")
+  if len(set(values)) < len(values):
+    raise ValueError(f"--{flag}: must name each once, got {_join(values)}")
+
+
+def _check_targets(targets, *, maximize):
+  _check_list("targets", targets)
+  # What is to be maximized are shares: accuracy, mean average precision.
+  highest = 1 if maximize else float("inf")
+  for value in targets:
+    if not 0 < value <= highest:
+      raise ValueError(f"--targets: must be in (0, {highest}], got {value}")
+  if list(targets) != sorted(targets, reverse=not maximize):
+    raise ValueError(
+      f"--targets: must go from easy to hard, got {_join(targets)}"
+    )
+
+
+def _check_minimum(flag, value, minimum):
+  if value is not None and not minimum <= value < float("inf"):
+    raise ValueError(
+      f"--{flag}: must be finite and at least {minimum}, got {value}"
+    )
+
+
+def _join(values):
+  return ", ".join(str(value) for value in values)

@@ -1,0 +1,264 @@
+"""What a comparison found, as a text table and as a page of its own.
+
+```python
+print(write(finished, output_dir))  # also makes report.html and the figures
+```
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import math
+import pathlib
+
+import jinja2
+
+from experiments import curves, figures, summary
+
+_TEMPLATES = pathlib.Path(__file__).with_name("templates")
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+  """Texts in rows and columns.
+
+  Attributes:
+    title: What the table shows, with units.
+    header: Names of the columns.
+    rows: One tuple of texts per row.
+    notes: Sentences on how to read it.
+  """
+
+  title: str
+  header: tuple[str, ...]
+  rows: list[tuple[str, ...]]
+  notes: tuple[str, ...] = ()
+
+  def __str__(self):
+    widths = [max(map(len, column)) for column in zip(self.header, *self.rows)]
+    lines = [
+      "  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip()
+      for row in [self.header, ["-" * width for width in widths], *self.rows]
+    ]
+    return "\n".join([self.title, "", *lines, "", *self.notes])
+
+
+def write(finished, output_dir):
+  """Writes figures and `report.html`; returns the tables as text.
+
+  Args:
+    finished: List of records, of runs that compare.
+    output_dir: Path of a directory that exists.
+
+  Returns:
+    The tables of the report, ready to print.
+  """
+  drawn = figures.draw(finished)
+  figures.save(drawn, output_dir)
+  shown = tables(finished)
+  page = html(shown, drawn, finished)
+  pathlib.Path(output_dir, "report.html").write_text(page, encoding="utf-8")
+  return "\n\n".join(str(table) for table in shown)
+
+
+def tables(finished):
+  """Returns a `Table` for each thing that was measured."""
+  shown = []
+  if summary.targets(finished):
+    shown += [_to_target_table(finished), _many_targets_table(finished)]
+  if summary.final(finished):
+    shown.append(_final_table(finished))
+  if summary.timed(finished):
+    shown.append(_timed_table(finished))
+  return shown
+
+
+def html(shown, drawn, finished):
+  """Returns a page that needs no other file: figures are part of it."""
+  environment = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(_TEMPLATES),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+  )
+  return environment.get_template("report.html").render(
+    tables=shown,
+    figures={name: _embedded(figure) for name, figure in drawn.items()},
+    settings=_common_settings(finished),
+    environment=finished[0]["environment"],
+    runs=len(finished),
+  )
+
+
+def _embedded(figure):
+  stream = io.BytesIO()
+  figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
+  return base64.b64encode(stream.getvalue()).decode()
+
+
+def _to_target_table(finished):
+  target = summary.targets(finished)[-1]
+  rows = summary.to_target(finished, target)
+  return Table(
+    title=(
+      f"Training at a constant rate until {summary.metric_name(finished)} "
+      f"{target:g}: median (smallest-largest) over seeds"
+    ),
+    header=(
+      "arm",
+      "reached",
+      "fresh consumed",
+      "fresh read",
+      "steps",
+      "seconds",
+      "gain",
+      "if fresh",
+    ),
+    rows=[
+      (
+        str(row.arm),
+        f"{row.reached}/{row.runs}" + _best(row),
+        _spread(row.consumed),
+        _spread(row.read),
+        _spread(row.steps),
+        _spread(row.seconds, digits=1),
+        _times(row.gain),
+        _times(row.arm.factor),
+      )
+      for row in rows
+    ],
+    notes=(
+      "A target counts as reached when the mean of "
+      f"{curves.WINDOW} evaluations in a row is no worse.",
+      "Consumed: what the training asked for. Read: what was taken from the "
+      "source, read-ahead",
+      "and shuffle buffer included. Gain: the baseline's median of consumed "
+      "over the arm's;",
+      "`if fresh`: what it would be if copies were worth as much as fresh "
+      "examples.",
+      _buffer_note(finished),
+      "Nothing slows reading down here, so the time model expects no gain in "
+      "seconds.",
+    ),
+  )
+
+
+def _many_targets_table(finished):
+  targets = summary.targets(finished)
+  by_target = [summary.to_target(finished, target) for target in targets]
+  return Table(
+    title="Fresh examples consumed to each target, median over seeds (gain)",
+    header=("arm", *(f"{target:g}" for target in targets)),
+    rows=[
+      (
+        str(rows[0].arm),
+        *(
+          _number(row.consumed.median)
+          + (f" ({_times(row.gain)})" if row.gain else "")
+          for row in rows
+        ),
+      )
+      for rows in zip(*by_target)
+    ],
+  )
+
+
+def _final_table(finished):
+  rows = summary.final(finished)
+  return Table(
+    title=(
+      f"{summary.metric_name(finished).capitalize()} after a fixed number of "
+      "steps with a cosine schedule"
+    ),
+    header=("arm", "runs", "median (range)", "steps", "fresh consumed"),
+    rows=[
+      (
+        str(row.arm),
+        str(row.runs),
+        _spread(row.metric, digits=4),
+        _number(row.steps),
+        _spread(row.consumed),
+      )
+      for row in rows
+    ],
+  )
+
+
+def _timed_table(finished):
+  return Table(
+    title="Slow upstream: wall time to the target against the time model",
+    header=(
+      "arm",
+      "upstream ms",
+      "downstream ms",
+      "R",
+      "fresh consumed",
+      "seconds",
+      "time model",
+      "speed-up",
+      "at most",
+    ),
+    rows=[
+      (
+        str(row.arm),
+        f"{row.upstream_ms:.2f}",
+        f"{row.downstream_ms:.2f}",
+        f"{row.ratio:.1f}",
+        _number(row.consumed),
+        f"{row.seconds:.1f}" + ("" if row.reached else " (not reached)"),
+        f"{row.expected_seconds:.1f}",
+        _times(row.speedup),
+        _times(row.expected_speedup),
+      )
+      for row in summary.timed(finished)
+    ],
+    notes=(
+      "Milliseconds are per example: upstream, declared, per fresh one; "
+      "downstream, measured, per",
+      "copy, evaluations included. Time model: fresh consumed x "
+      "max(upstream, e x downstream).",
+      "At most: min(e, R), the speed-up if copies were worth as much as fresh "
+      "examples.",
+    ),
+  )
+
+
+def _buffer_note(finished):
+  """How many examples the shuffle behind the echo holds, and of how many."""
+  settings = finished[0]["settings"]
+  return (
+    f"Shuffle buffer behind the echo: M = {settings['echo_buffer']} fresh "
+    "examples; none behind echoed batches."
+  )
+
+
+def _best(row):
+  return "" if row.reached == row.runs else f" (best {row.best:g})"
+
+
+def _spread(spread, *, digits=0):
+  median = _number(spread.median, digits)
+  if spread.low == spread.high:
+    return median
+  low, high = _number(spread.low, digits), _number(spread.high, digits)
+  return f"{median} ({low}-{high})"
+
+
+def _number(value, digits=0):
+  return "not reached" if math.isinf(value) else f"{value:,.{digits}f}"
+
+
+def _times(factor):
+  return "-" if factor is None else f"{factor:.3g}x"
+
+
+def _common_settings(finished):
+  """Settings in which all runs agree, by name."""
+  first, *others = [run["settings"] for run in finished]
+  return {
+    name: value
+    for name, value in first.items()
+    if all(other[name] == value for other in others)
+  }

@@ -1,0 +1,137 @@
+"""The flags that say what to compare, for every script that trains arms.
+
+```python
+flags.adopt_module_key_flags(request_flags)  # `--help` lists them
+runs = planning.plan(request_flags.request(seeds=(0, 1, 2)), rate_of)
+```
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from experiments import implementations, planning
+from experiments.arms import kinds
+from experiments.settings import MEASURES
+
+_WORKLOAD = flags.DEFINE_string(
+  "workload", "resnet32_cifar10", "Name of the workload, without unit."
+)
+_PRESET = flags.DEFINE_string(
+  "preset",
+  "small",
+  "Size of the workload, without unit: `small` fits two CPU cores.",
+)
+_ARMS = flags.DEFINE_list(
+  "arms",
+  ["baseline", "after_decode", "after_augment", "after_batch"],
+  "What to compare, a comma-separated list of names, without unit: the stage "
+  "that the echo stands behind, and whether a shuffle buffer stands behind the "
+  f"echo. Any of {', '.join(kinds())}.",
+)
+_FACTORS = flags.DEFINE_list(
+  "factors",
+  ["4"],
+  "Echoing factors, a comma-separated list of numbers of copies per fresh "
+  "example, 1 or more; every arm but the baseline is run with each.",
+)
+_MEASURE = flags.DEFINE_list(
+  "measure",
+  ["target"],
+  "What to measure, a comma-separated list of names, without unit, from "
+  f"{', '.join(MEASURES)}: `target` counts the fresh examples to a target at a "
+  "constant learning rate, `final` takes the metric after --final_steps with a "
+  "cosine schedule.",
+)
+_TARGETS = flags.DEFINE_list(
+  "targets",
+  None,
+  "Values of the validation metric, in its unit (accuracy: a share from 0 to "
+  "1), a comma-separated list from easy to hard; a run ends at the last. "
+  "Default: the workload's.",
+)
+_MAX_STEPS = flags.DEFINE_integer(
+  "max_steps",
+  None,
+  "Training steps after which a target counts as not reached. Default: the "
+  "workload's.",
+)
+_FINAL_STEPS = flags.DEFINE_integer(
+  "final_steps", 400, "Training steps of each run with --measure=final."
+)
+_EVALUATION_STEPS = flags.DEFINE_integer(
+  "evaluation_steps",
+  None,
+  "Training steps from one evaluation to the next. Default: the workload's.",
+)
+_BATCH_SIZE = flags.DEFINE_integer(
+  "batch_size",
+  None,
+  "Examples per training step; needs learning rates tuned for it. Default: the "
+  "workload's.",
+)
+_ECHO_BUFFER = flags.DEFINE_integer(
+  "echo_buffer",
+  512,
+  "Shuffle buffer behind the echo, in fresh examples, each held once; at least "
+  "two batches.",
+)
+_IMPLEMENTATION = flags.DEFINE_enum(
+  "implementation",
+  "auto",
+  implementations.NAMES,
+  "Which implementation of echo and shuffle to use, a name, without unit: "
+  "`auto` is `native` where it can be built, else `graph`.",
+)
+
+
+WORKERS = flags.DEFINE_integer(
+  "workers",
+  2,
+  "Number of processes that train side by side, each with one thread per "
+  "operation.",
+  lower_bound=1,
+)
+
+
+def request(*, seeds, upstream_ms=0.0):
+  """Returns the `planning.Request` that the flags make.
+
+  Args:
+    seeds: Seeds of the runs.
+    upstream_ms: See `planning.Request`.
+
+  Raises:
+    ValueError: If a list has something else than numbers where it needs them.
+  """
+  targets = _TARGETS.value and numbers("targets", _TARGETS.value)
+  return planning.Request(
+    workload=_WORKLOAD.value,
+    preset=_PRESET.value,
+    arms=tuple(_ARMS.value),
+    factors=numbers("factors", _FACTORS.value),
+    seeds=tuple(seeds),
+    measure=tuple(_MEASURE.value),
+    targets=targets,
+    max_steps=_MAX_STEPS.value,
+    final_steps=_FINAL_STEPS.value,
+    evaluation_steps=_EVALUATION_STEPS.value,
+    batch_size=_BATCH_SIZE.value,
+    echo_buffer=_ECHO_BUFFER.value,
+    upstream_ms=upstream_ms,
+    implementation=_IMPLEMENTATION.value,
+  )
+
+
+def numbers(flag, values):
+  """Returns the values of a flag as floats.
+
+  Raises:
+    ValueError: If one of them is no number.
+  """
+  try:
+    return tuple(float(value) for value in values)
+  except ValueError:
+    raise ValueError(
+      f"--{flag}: must be numbers, got {','.join(values)}"
+    ) from None

@@ -1,0 +1,63 @@
+"""Everything that decides what one training run does, as one value."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from experiments.arms import Arm
+
+MEASURES = ("target", "final")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+  """One run; two with equal settings differ by rounding at most.
+
+  Attributes:
+    workload: Name of the workload.
+    preset: Its preset.
+    measure: "target": trains at a constant rate until the hardest target is
+      reached, `max_steps` at most. "final": trains `max_steps` while the rate
+      falls to zero as a half cosine.
+    arm: How the training is fed.
+    seed: Of the first weights, the order, the augmentation and the echo.
+    learning_rate: Where the rate starts.
+    batch_size: Examples per training step.
+    echo_buffer: Fresh examples held behind the echo, if the arm shuffles there.
+    upstream_ms: Milliseconds for which reading one example occupies upstream.
+    targets: Values of the metric, from easy to hard.
+    max_steps: Number of training steps; see `measure`.
+    evaluation_steps: Training steps from one evaluation to the next.
+    implementation: Of the transformations, "native" or "graph".
+  """
+
+  workload: str
+  preset: str
+  measure: str
+  arm: Arm
+  seed: int
+  learning_rate: float
+  batch_size: int
+  echo_buffer: int
+  upstream_ms: float
+  targets: tuple[float, ...]
+  max_steps: int
+  evaluation_steps: int
+  implementation: str
+
+  def __str__(self):
+    delay = f", {self.upstream_ms:g} ms upstream" if self.upstream_ms else ""
+    return f"{self.arm}, {self.measure}, seed {self.seed}{delay}"
+
+  def to_dict(self):
+    """Returns the settings in the types that JSON has."""
+    fields = dataclasses.asdict(self)
+    fields["targets"] = list(self.targets)
+    return fields
+
+  @classmethod
+  def from_dict(cls, fields):
+    """Returns the settings that `to_dict` was called on."""
+    arm = Arm(**fields["arm"])
+    targets = tuple(fields["targets"])
+    return cls(**{**fields, "arm": arm, "targets": targets})

@@ -1,0 +1,255 @@
+"""From the records of runs to what they say: medians, spreads, comparisons.
+
+Plain numbers, no formatting; `report` and `figures` show them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+
+from experiments import records, timing
+from experiments.arms import PLACES, Arm
+
+NEVER = math.inf  # fresh examples, steps, seconds to a target not reached
+
+
+@dataclasses.dataclass(frozen=True)
+class Spread:
+  """Median, smallest and largest value over the seeds; `NEVER` counts."""
+
+  median: float
+  low: float
+  high: float
+
+  @classmethod
+  def of(cls, values):
+    return cls(statistics.median(values), min(values), max(values))
+
+
+@dataclasses.dataclass(frozen=True)
+class ToTarget:
+  """What an arm needed to reach a target.
+
+  Attributes:
+    arm: The arm.
+    runs: Number of runs.
+    reached: How many of them reached the target.
+    read: Fresh examples read from upstream, a `Spread`.
+    consumed: Fresh examples that the training asked for, a `Spread`.
+    steps: Training steps, a `Spread`.
+    seconds: Wall time, evaluations included, a `Spread`.
+    gain: How often the baseline's median of `consumed` holds this arm's; None
+      if one of the two is unknown.
+    best: Best value of the metric in any of the runs.
+  """
+
+  arm: Arm
+  runs: int
+  reached: int
+  read: Spread
+  consumed: Spread
+  steps: Spread
+  seconds: Spread
+  gain: float | None
+  best: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Final:
+  """The metric that an arm ended with.
+
+  Attributes:
+    arm: The arm.
+    runs: Number of runs.
+    metric: Its last value, a `Spread`.
+    consumed: Fresh examples that the training asked for, a `Spread`.
+    steps: Training steps.
+  """
+
+  arm: Arm
+  runs: int
+  metric: Spread
+  consumed: Spread
+  steps: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Timed:
+  """A run with a slow upstream against the time model.
+
+  Attributes:
+    arm: The arm.
+    upstream_ms: Upstream's time per fresh example, as declared.
+    downstream_ms: Time per copy from batch to batch, waiting excluded.
+    ratio: The first over the second, R.
+    consumed: Fresh examples to the target, or of the whole run.
+    reached: Whether the target was reached.
+    seconds: Wall time, measured.
+    expected_seconds: What the time model says for as many fresh examples.
+    speedup: Seconds of the baseline over these, measured; None without one.
+    expected_speedup: The same if copies were worth as much as fresh examples.
+  """
+
+  arm: Arm
+  upstream_ms: float
+  downstream_ms: float
+  ratio: float
+  consumed: int
+  reached: bool
+  seconds: float
+  expected_seconds: float
+  speedup: float | None
+  expected_speedup: float
+
+
+def to_target(finished, target):
+  """Returns a `ToTarget` per arm, for runs with a fast upstream."""
+  groups = _by_arm(finished, measure="target")
+  rows = [_to_target(arm, runs, target) for arm, runs in groups.items()]
+  return [dataclasses.replace(row, gain=_gain(row, rows)) for row in rows]
+
+
+def final(finished):
+  """Returns a `Final` per arm."""
+  return [
+    Final(
+      arm=arm,
+      runs=len(runs),
+      metric=Spread.of([run["counts"]["metric"] for run in runs]),
+      consumed=Spread.of([run["counts"]["consumed"] for run in runs]),
+      steps=runs[0]["counts"]["step"],
+    )
+    for arm, runs in _by_arm(finished, measure="final").items()
+  ]
+
+
+def timed(finished):
+  """Returns a `Timed` per run with a slow upstream, by delay, then by arm."""
+  slow = [run for run in finished if run["settings"]["upstream_ms"]]
+  rows = []
+  for delay in sorted({run["settings"]["upstream_ms"] for run in slow}):
+    group = [run for run in slow if run["settings"]["upstream_ms"] == delay]
+    rows += _timed_group(_sorted(group))
+  return rows
+
+
+def targets(finished):
+  """Returns all targets, from easy to hard."""
+  settings = [run for run in finished if run["settings"]["measure"] == "target"]
+  return settings[0]["settings"]["targets"] if settings else []
+
+
+def order(settings):
+  """Returns a sort key: how far down the echo stands, then its factor."""
+  arm = settings.arm
+  place = PLACES.index(arm.echo_after) + 1 if arm.echo_after else 0
+  return place, arm.kind, arm.factor, settings.seed
+
+
+def metric_name(finished):
+  """Returns what the metric is called."""
+  return finished[0]["metric"]["name"]
+
+
+def line(record):
+  """Returns how a run went, in one line."""
+  settings = records.settings_of(record)
+  counts = record["counts"]
+  row = record["to_target"][f"{settings.targets[-1]:g}"]
+  if settings.measure == "final":
+    outcome = f"{counts['metric']:.3f} after"
+    row = counts
+  elif row is None:
+    outcome = f"{settings.targets[-1]:g} not reached after"
+    row = counts
+  else:
+    outcome = f"{settings.targets[-1]:g} reached after"
+  return (
+    f"{settings}: {outcome} {row['consumed']:,} fresh examples, "
+    f"{row['step']:,} steps, {row['seconds']:.1f} s"
+  )
+
+
+def _to_target(arm, runs, target):
+  reached = [run["to_target"][f"{target:g}"] for run in runs]
+
+  def spread(column):
+    return Spread.of([row[column] if row else NEVER for row in reached])
+
+  return ToTarget(
+    arm=arm,
+    runs=len(runs),
+    reached=sum(row is not None for row in reached),
+    read=spread("read"),
+    consumed=spread("consumed"),
+    steps=spread("step"),
+    seconds=spread("seconds"),
+    gain=None,
+    best=_best([m for run in runs for m in run["curve"]["metric"]], runs[0]),
+  )
+
+
+def _best(values, run):
+  return max(values) if run["metric"]["maximize"] else min(values)
+
+
+def _gain(row, rows):
+  baseline = [r.consumed.median for r in rows if r.arm == Arm()]
+  if not baseline or NEVER in (row.consumed.median, baseline[0]):
+    return None
+  return baseline[0] / row.consumed.median
+
+
+def _timed_group(runs):
+  rows = [_timed(run) for run in runs]
+  baseline = [row for row in rows if row.arm == Arm() and row.reached]
+  return [
+    dataclasses.replace(row, speedup=baseline[0].seconds / row.seconds)
+    if baseline and row.reached
+    else row
+    for row in rows
+  ]
+
+
+def _timed(run):
+  counts = run["counts"]
+  arm = records.settings_of(run).arm
+  upstream = run["settings"]["upstream_ms"] / 1_000
+  busy = counts["seconds"] - counts["wait_seconds"]
+  downstream = busy / counts["emitted"]
+  per_example = timing.seconds_per_fresh_example(
+    arm.factor, upstream=upstream, downstream=downstream
+  )
+  hardest = run["settings"]["targets"][-1]
+  return Timed(
+    arm=arm,
+    upstream_ms=1_000 * upstream,
+    downstream_ms=1_000 * downstream,
+    ratio=upstream / downstream,
+    consumed=counts["consumed"],
+    reached=run["to_target"][f"{hardest:g}"] is not None,
+    seconds=counts["seconds"],
+    expected_seconds=counts["consumed"] * per_example,
+    speedup=None,
+    expected_speedup=timing.speedup(arm.factor, ratio=upstream / downstream),
+  )
+
+
+def _by_arm(finished, *, measure):
+  """Groups runs with a fast upstream by arm; baseline first, then by name."""
+  runs = [
+    run
+    for run in finished
+    if run["settings"]["measure"] == measure
+    and not run["settings"]["upstream_ms"]
+  ]
+  groups = {}
+  for run in _sorted(runs):
+    groups.setdefault(records.settings_of(run).arm, []).append(run)
+  return groups
+
+
+def _sorted(runs):
+  return sorted(runs, key=lambda run: order(records.settings_of(run)))

@@ -1,0 +1,144 @@
+"""Finds the learning rate of every arm, each with the same effort.
+
+  python -m experiments.tune --factors=2,4,8 --measure=target,final
+
+Every arm is trained with every rate of one grid, under seeds that comparisons
+do not use. What is looked for is what is compared: the fewest fresh examples to
+the hardest target (the next easier one decides where no rate reaches it), or
+the best metric at the end of a cosine schedule. The rates go into a file, with
+what each trial gave; the trials into `--output_dir`, from where an interrupted
+search goes on.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+import pathlib
+import statistics
+
+from absl import flags
+
+from experiments import (
+  campaign,
+  command_line,
+  implementations,
+  learning_rates,
+  planning,
+  records,
+  request_flags,
+  summary,
+)
+from experiments.environment import environment
+
+# Above the seeds of any comparison, which count from 0.
+_FIRST_SEED = 1_000
+
+flags.adopt_module_key_flags(request_flags)
+_GRID = flags.DEFINE_list(
+  "grid",
+  ["0.001", "0.002", "0.004", "0.008"],
+  "Learning rates to try, a comma-separated list of weight changes per step, "
+  "without unit.",
+)
+_SEEDS = flags.DEFINE_integer(
+  "seeds",
+  3,
+  f"Number of seeds, a count of runs per arm and rate, from {_FIRST_SEED} up.",
+  lower_bound=1,
+)
+_OUTPUT_DIR = flags.DEFINE_string(
+  "output_dir",
+  "runs/tune",
+  "Path of the directory for the trials; those in it are not repeated.",
+)
+_LEARNING_RATES = flags.DEFINE_string(
+  "learning_rates",
+  str(learning_rates.DEFAULT_PATH),
+  "Path of the JSON file that the rates are written to; entries of other "
+  "workloads, measures and arms stay in it.",
+)
+
+
+def main():
+  with command_line.refusing_in_one_line():
+    trials = _planned_trials()
+    file = _open_trials(trials)
+  with file:
+    campaign.finish(file, trials, processes=request_flags.WORKERS.value)
+  wanted = set(trials)
+  groups = collections.defaultdict(list)
+  for record in file.records:
+    settings = records.settings_of(record)
+    if settings in wanted:
+      groups[settings.measure, settings.arm].append(record)
+  learning_rates.update(
+    _LEARNING_RATES.value, [entry(group) for group in groups.values()]
+  )
+
+
+def entry(trials):
+  """Returns what the trials of one arm say, for the file of learning rates.
+
+  Args:
+    trials: Records of runs that differ in learning rate and seed.
+  """
+  settings = records.settings_of(trials[0])
+  by_rate = collections.defaultdict(list)
+  for trial in trials:
+    by_rate[trial["settings"]["learning_rate"]].append(trial)
+  rates = sorted(by_rate)
+  best = min(rates, key=lambda rate: _cost(by_rate[rate]))
+  return {
+    "workload": settings.workload,
+    "preset": settings.preset,
+    "batch_size": settings.batch_size,
+    "measure": settings.measure,
+    "kind": settings.arm.kind,
+    "factor": settings.arm.factor,
+    "learning_rate": best,
+    "trials": {f"{rate:g}": _shown(by_rate[rate]) for rate in rates},
+  }
+
+
+def _cost(trials):
+  """What to minimize; compared item by item, the hardest target first."""
+  if trials[0]["settings"]["measure"] == "final":
+    metric = statistics.fmean(t["counts"]["metric"] for t in trials)
+    return [-metric if trials[0]["metric"]["maximize"] else metric]
+  return [
+    summary.to_target(trials, target)[0].consumed.median
+    for target in reversed(summary.targets(trials))
+  ]
+
+
+def _shown(trials):
+  """The first cost of a rate, as JSON can hold it; None for infinite."""
+  cost = abs(_cost(trials)[0])
+  return None if math.isinf(cost) else round(cost, 4)
+
+
+def _planned_trials():
+  request = request_flags.request(
+    seeds=range(_FIRST_SEED, _FIRST_SEED + _SEEDS.value)
+  )
+  trials = [
+    trial
+    for rate in request_flags.numbers("grid", _GRID.value)
+    for trial in planning.plan(request, lambda *_, rate=rate, **__: rate)
+  ]
+  return implementations.resolve(trials)
+
+
+def _open_trials(trials):
+  try:
+    file = records.RecordFile(pathlib.Path(_OUTPUT_DIR.value, "trials.jsonl"))
+  except OSError as error:
+    raise ValueError(f"--output_dir: {error}") from None
+  varying = (*records.VARYING, "learning_rate")
+  records.check_compatible(file, trials, environment(), varying=varying)
+  return file
+
+
+if __name__ == "__main__":
+  command_line.run(main)

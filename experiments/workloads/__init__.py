@@ -1,0 +1,53 @@
+"""The training tasks, by name and preset.
+
+```python
+workload = workloads.get("resnet32_cifar10", "small")
+```
+
+A module per workload; each has a dict `PRESETS` from the name of a preset to a
+function that returns the `Workload`. Presets differ in data and sizes, not in
+code. A module is imported when it is asked for, so that one workload does not
+need what another depends on.
+"""
+
+import importlib
+
+from experiments.workloads.workload import Workload
+
+NAMES = ("resnet32_cifar10",)
+
+__all__ = ["NAMES", "Workload", "get", "presets"]
+
+
+def presets(name):
+  """Returns the names of the presets of the workload `name`."""
+  return tuple(_module(name).PRESETS)
+
+
+def get(name, preset):
+  """Returns a workload.
+
+  Args:
+    name: One of `NAMES`.
+    preset: One of `presets(name)`.
+
+  Returns:
+    A `Workload`.
+
+  Raises:
+    ValueError: If there is no such workload or preset.
+  """
+  factories = _module(name).PRESETS
+  if preset not in factories:
+    raise ValueError(
+      f"`preset` must be one of {', '.join(factories)}, got {preset!r}"
+    )
+  return factories[preset]()
+
+
+def _module(name):
+  if name not in NAMES:
+    raise ValueError(
+      f"`workload` must be one of {', '.join(NAMES)}, got {name!r}"
+    )
+  return importlib.import_module(f"{__name__}.{name}")
