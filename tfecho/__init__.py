@@ -22,12 +22,14 @@ Echoing", arXiv 1907.05550.
 from tfecho import native
 from tfecho.echoing import echo
 from tfecho.factors import factor_variable
+from tfecho.pipeline import Pipeline
 from tfecho.shuffling import shuffle_after_echo
 from tfecho.stats import Stats, monitor
 
 __version__ = "0.1.0"
 
 __all__ = [
+  "Pipeline",
   "Stats",
   "echo",
   "factor_variable",

@@ -129,6 +129,10 @@ def _seeds(
   seed: int | None, *, reshuffle_each_iteration: bool
 ) -> tf.Tensor:
   """Returns a dataset of which the op takes two numbers for every epoch."""
+  if seed is None and not reshuffle_each_iteration:
+    # Drawn here: a dataset without a seed gets one whenever it is optimized,
+    # which is once for every iterator.
+    seed = tf.random.uniform([], maxval=tf.int64.max, dtype=tf.int64)
   return tf.data.experimental.to_variant(
     tf.data.Dataset.random(
       seed=seed, rerandomize_each_iteration=reshuffle_each_iteration
