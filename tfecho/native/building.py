@@ -8,7 +8,11 @@ import pathlib
 import tempfile
 
 from tfecho.native import cache, compiler, target
-from tfecho.native.errors import CompilationError, NeedsBuildError
+from tfecho.native.errors import (
+  CompilationError,
+  NativeUnavailableError,
+  NeedsBuildError,
+)
 from tfecho.native.manifest import Manifest, VerifiedFile
 
 _logger = logging.getLogger("tfecho")
@@ -26,8 +30,19 @@ def find_or_build() -> VerifiedFile:
   try:
     return cache.find()
   except NeedsBuildError as reason:
-    _build(str(reason))
+    _build_because(str(reason))
   return cache.find()
+
+
+def _build_because(reason: str) -> None:
+  try:
+    _build(reason)
+  except CompilationError:
+    raise
+  except NativeUnavailableError as error:
+    raise NativeUnavailableError(
+      f"{reason}, and can't be built here: {error}"
+    ) from error
 
 
 def _build(reason: str) -> None:
