@@ -104,10 +104,11 @@ def _drain(dataset):
 
 def main(pipeline):
   """Prints the peak of a pipeline above that of one element, in bytes."""
+  # Three times the buffer: filled, kept full by exchange, and drained.
+  dataset = PIPELINES[pipeline](_images(3 * BUFFER_SIZE))
   _drain(_images(1))
   before = _peak_bytes()
-  # Three times the buffer: filled, kept full by exchange, and drained.
-  _drain(PIPELINES[pipeline](_images(3 * BUFFER_SIZE)))
+  _drain(dataset)
   print(_peak_bytes() - before)
 
 

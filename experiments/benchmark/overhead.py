@@ -26,7 +26,8 @@ def cases():
   """The cases, from the smallest elements to the largest."""
   return [
     native_scalars(),
-    statistics(),
+    counted_scalars(),
+    counted_scalars(buffer_size=0),
     graph_scalars_unending(),
     graph_scalars(),
     shuffled_scalars(),
@@ -53,19 +54,20 @@ def native_scalars():
   )
 
 
-def statistics():
+def counted_scalars(**options):
   """Counting has to be cheap enough to leave it on."""
   def counted(dataset):
-    return dataset.apply(echo(2, buffer_size=0, stats=tfecho.Stats()))
+    return dataset.apply(echo(2, stats=tfecho.Stats(), **options))
 
+  arguments = ", ".join(f"{name}={value}" for name, value in options.items())
   return _case(
-    "scalars, e = 2, counted",
+    f"scalars, e = 2, counted, {arguments or 'defaults'}",
     _scalars,
     {
-      "with stats": counted,
-      "without": lambda ds: ds.apply(echo(2, buffer_size=0)),
+      "stats": counted,
+      "no stats": lambda ds: ds.apply(echo(2, **options)),
     },
-    [Bound("with stats", "without", 1.05)],
+    [Bound("stats", "no stats", 1.05)],
   )
 
 
