@@ -44,11 +44,13 @@ target.SOURCES = pathlib.Path(os.environ["TEST_SOURCES"])
 # even read the interpreter, where that lies in the home of root.
 BEGIN = """
 import os
+import tempfile
 
 os.dup2(out.fileno(), 1)
 os.dup2(err.fileno(), 2)
 os.environ.clear()
 os.environ.update(environment)
+tempfile.tempdir = None  # As in a new process: `TMPDIR` decides.
 if user is not None:
   os.setgroups([])
   os.setgid(user)
@@ -173,12 +175,13 @@ def sources(public_path, monkeypatch):
 
 
 @pytest.fixture
-def start(sources):
+def start(sources, public_path):
   """Starts a process: `start(code, user=None, **variables)`."""
 
   def start_process(code, user=None, **variables):
-    environment = {**os.environ, "TEST_SOURCES": str(sources), **variables}
-    return Process(code, environment, user)
+    # A process that is killed leaves its temporary files where they are.
+    own = {"TEST_SOURCES": str(sources), "TMPDIR": str(public_path)}
+    return Process(code, {**os.environ, **own, **variables}, user)
 
   return start_process
 

@@ -36,7 +36,7 @@ def gate(public_path, fake_compiler):
   """A gate in front of `fake_compiler`."""
   made = Gate(public_path / "gate")
   fake_compiler.rewrite(
-    'case "$*" in *-shared*) [ -z "$GATE" ] || : < "$GATE";; esac'
+    'case "$*" in *-shared*) [ -z "$GATE" ] || : < "$GATE"; $THEN;; esac'
   )
   yield made
   made.close()
@@ -271,7 +271,7 @@ def test_a_failure_in_another_process_is_not_remembered_for_ever(
 def test_a_process_that_is_killed_while_building_gives_way(
   start, gate, fake_compiler
 ):
-  first = start(BUILD, GATE=gate.path)
+  first = start(BUILD, GATE=gate.path, THEN="exit")
   first.wait_for("building the native ops")
   second = start(BUILD)
   second.wait_for("waiting for another process")
