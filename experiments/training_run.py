@@ -37,6 +37,20 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
   return _Run(settings, on_evaluation).result()
 
 
+def learning_rate(settings, step):
+  """Returns the learning rate of a step, counted from 0."""
+  if settings.measure == "target":
+    return settings.learning_rate
+  progress = step / settings.max_steps
+  return settings.learning_rate * (1 + math.cos(math.pi * progress)) / 2
+
+
+@functools.lru_cache(maxsize=1)
+def trainer(workload, preset):
+  """Returns the `Trainer` that all runs of a workload in a process share."""
+  return Trainer(workloads.get(workload, preset))
+
+
 class _Run:
   """The state of a run: what it has seen, and how it did."""
 
@@ -44,7 +58,7 @@ class _Run:
     self._settings = settings
     self._on_evaluation = on_evaluation
     self._workload = workloads.get(settings.workload, settings.preset)
-    self._trainer = _trainer(settings.workload, settings.preset)
+    self._trainer = trainer(settings.workload, settings.preset)
     self._upstream = Upstream(settings.upstream_ms / 1_000)
     self._fresh = FreshCounter()
     self._waited = 0.0
@@ -122,16 +136,3 @@ class _Run:
       "repeat_distance": fresh.repeat_distance,
       "wait_seconds": round(self._waited, 3),
     }
-
-
-def learning_rate(settings, step):
-  """Returns the learning rate of a step, counted from 0."""
-  if settings.measure == "target":
-    return settings.learning_rate
-  progress = step / settings.max_steps
-  return settings.learning_rate * (1 + math.cos(math.pi * progress)) / 2
-
-
-@functools.lru_cache(maxsize=1)
-def _trainer(workload, preset):
-  return Trainer(workloads.get(workload, preset))

@@ -36,7 +36,7 @@ def small():
     metric_name="validation accuracy",
     maximize=True,
     targets=(0.95, 0.97, 0.98, 0.985, 0.99),
-    max_steps=1_200,
+    max_steps=3_000,
     evaluation_steps=20,
   )
 

@@ -1,0 +1,44 @@
+import pytest
+
+from experiments import arms
+
+
+def test_every_kind_comes_back_from_its_name():
+  for kind in arms.kinds():
+    assert arms.parse(kind, 2).kind == kind
+
+
+@pytest.mark.parametrize(
+  "kind, echo_after, shuffle",
+  [
+    ("after_read", "read", True),
+    ("after_decode", "decode", True),
+    ("after_augment", "augment", True),
+    ("after_batch", "batch", False),
+    ("after_decode_unshuffled", "decode", False),
+    ("after_batch_shuffled", "batch", True),
+  ],
+)
+def test_a_kind_says_where_the_echo_stands(kind, echo_after, shuffle):
+  assert arms.parse(kind, 2.5) == arms.Arm(echo_after, 2.5, shuffle)
+
+
+def test_the_baseline_is_crossed_with_no_factor():
+  crossed = arms.cross(["baseline", "after_batch"], [2, 4])
+  assert [str(arm) for arm in crossed] == [
+    "baseline",
+    "after_batch e=2",
+    "after_batch e=4",
+  ]
+
+
+@pytest.mark.parametrize("kind", ["after_decode_shuffled", "decode", ""])
+def test_a_kind_that_is_none_is_refused(kind):
+  with pytest.raises(ValueError, match=f"got '{kind}'"):
+    arms.parse(kind)
+
+
+@pytest.mark.parametrize("factor", [0, 0.5, -1, float("inf"), float("nan")])
+def test_a_factor_below_one_or_not_finite_is_refused(factor):
+  with pytest.raises(ValueError, match=f"got {factor:g}"):
+    arms.parse("after_decode", factor)

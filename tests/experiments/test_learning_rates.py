@@ -1,0 +1,104 @@
+import json
+
+import pytest
+
+from experiments import arms, learning_rates, tune, workloads
+
+COMMON = {
+  "workload": "resnet32_cifar10",
+  "preset": "small",
+  "batch_size": 32,
+  "measure": "target",
+}
+
+
+def _entry(kind, factor, rate, **changed):
+  tuned = {"kind": kind, "factor": factor, "learning_rate": rate}
+  return {**COMMON, **tuned, **changed}
+
+
+def _find(entries, kind, factor):
+  return learning_rates.find(entries, arms.parse(kind, factor), **COMMON)
+
+
+def test_each_arm_finds_its_own_rate():
+  entries = [
+    _entry("baseline", 1, 0.004),
+    _entry("after_batch", 4, 0.001),
+    _entry("after_batch", 4, 0.009, measure="final"),
+  ]
+  assert _find(entries, "baseline", 1) == 0.004
+  assert _find(entries, "after_batch", 4) == 0.001
+
+
+@pytest.mark.parametrize("factor, rate", [(1.5, 0.2), (3, 0.4), (100, 0.8)])
+def test_a_factor_that_was_not_tuned_takes_the_nearest_ratio(factor, rate):
+  entries = [_entry("after_decode", e, e / 10) for e in (2, 4, 8)]
+  assert _find(entries, "after_decode", factor) == rate
+
+
+def test_an_arm_that_was_not_tuned_is_refused_by_name():
+  with pytest.raises(ValueError, match="kind=after_batch.*experiments.tune"):
+    _find([_entry("baseline", 1, 0.004)], "after_batch", 4)
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"entries": [{}]}'])
+def test_a_file_without_rates_is_refused_by_name(tmp_path, text):
+  path = tmp_path / "rates.json"
+  if text is not None:
+    path.write_text(text)
+  with pytest.raises(ValueError, match="--learning_rates: .*rates.json"):
+    learning_rates.load(path)
+
+
+def test_an_update_replaces_an_arm_and_keeps_the_others(tmp_path):
+  path = tmp_path / "rates.json"
+  kept = _entry("baseline", 1, 0.004)
+  learning_rates.update(path, [kept, _entry("after_batch", 4, 0.001)])
+  learning_rates.update(path, [_entry("after_batch", 4, 0.002)])
+  entries = learning_rates.load(path)
+  assert kept in entries and len(entries) == 2
+  assert _find(entries, "after_batch", 4) == 0.002
+
+
+def test_the_file_in_the_repository_covers_the_default_comparison():
+  entries = learning_rates.load(learning_rates.DEFAULT_PATH)
+  workload = workloads.get("resnet32_cifar10", "small")
+  assert COMMON["batch_size"] == workload.batch_size
+  for kind in ("baseline", "after_decode", "after_augment", "after_batch"):
+    for measure in ("target", "final"):
+      arm = arms.parse(kind, 4)
+      common = {**COMMON, "measure": measure}
+      assert 0 < learning_rates.find(entries, arm, **common) < 1
+
+
+def test_tuning_takes_the_rate_with_the_fewest_fresh_examples(make_record):
+  trials = [
+    make_record(learning_rate=rate, seed=seed, consumed=consumed)
+    for rate, needed in {0.1: (900, 500), 0.2: (600, 601), 0.3: (100, 2000)}.items()
+    for seed, consumed in enumerate(needed)
+  ]
+  entry = tune.entry(trials)
+  assert entry["learning_rate"] == 0.2
+  assert entry["trials"] == {"0.1": 700, "0.2": 600.5, "0.3": 1050}
+  json.dumps(entry, allow_nan=False)
+
+
+def test_tuning_goes_by_the_next_easier_target_where_none_is_reached(
+  make_record,
+):
+  trials = [
+    make_record(learning_rate=0.1, consumed=300, metric=0.6),
+    make_record(learning_rate=0.2, consumed=200, metric=0.6),
+  ]
+  entry = tune.entry(trials)
+  assert entry["learning_rate"] == 0.2
+  assert entry["trials"] == {"0.1": None, "0.2": None}
+
+
+def test_tuning_for_the_final_metric_takes_the_best(make_record):
+  trials = [
+    make_record(measure="final", learning_rate=rate, metric=metric)
+    for rate, metric in [(0.1, 0.7), (0.2, 0.9), (0.3, 0.8)]
+  ]
+  assert tune.entry(trials)["learning_rate"] == 0.2

@@ -1,0 +1,121 @@
+import dataclasses
+
+import pytest
+
+from experiments import planning
+from experiments.arms import Arm
+
+REQUEST = planning.Request(
+  workload="resnet32_cifar10",
+  preset="small",
+  arms=("baseline", "after_decode", "after_batch"),
+  factors=(2.0, 4.0),
+  seeds=(0, 1, 2),
+  measure=("target",),
+  targets=None,
+  max_steps=None,
+  final_steps=100,
+  evaluation_steps=None,
+  batch_size=None,
+  echo_buffer=512,
+  upstream_ms=0.0,
+  implementation="graph",
+)
+
+
+def _plan(**changed):
+  request = dataclasses.replace(REQUEST, **changed)
+  return planning.plan(request, lambda arm, **common: 0.001 * arm.factor)
+
+
+def test_every_arm_runs_under_every_seed_and_measure():
+  runs = _plan(measure=("target", "final"))
+  arms = ["baseline"] + [
+    f"{kind} e={factor}"
+    for kind in ("after_decode", "after_batch")
+    for factor in (2, 4)
+  ]
+  assert sorted((str(r.arm), r.seed, r.measure) for r in runs) == sorted(
+    (arm, seed, measure)
+    for arm in arms
+    for seed in range(3)
+    for measure in ("target", "final")
+  )
+
+
+def test_the_workload_says_what_the_request_leaves_open():
+  run = _plan()[0]
+  assert (run.batch_size, run.targets[-1]) == (32, 0.99)
+  assert _plan(batch_size=64, targets=(0.8,))[0].batch_size == 64
+
+
+def test_the_steps_are_those_of_the_measure():
+  runs = _plan(measure=("target", "final"), max_steps=7)
+  assert {(r.measure, r.max_steps) for r in runs} == {
+    ("target", 7),
+    ("final", 100),
+  }
+
+
+def test_each_arm_has_the_learning_rate_that_was_found_for_it():
+  assert {(r.arm.factor, r.learning_rate) for r in _plan()} == {
+    (1, 0.001),
+    (2.0, 0.002),
+    (4.0, 0.004),
+  }
+
+
+def test_the_baseline_and_the_first_echo_are_timed_under_one_seed():
+  slow = [run for run in _plan(upstream_ms=2) if run.upstream_ms]
+  assert [(r.arm, r.seed, r.measure) for r in slow] == [
+    (Arm(), 0, "target"),
+    (Arm("decode", 2.0, True), 0, "target"),
+    (Arm("decode", 4.0, True), 0, "target"),
+  ]
+  assert _plan(upstream_ms=2)[: len(slow)] == slow  # they take longest
+
+
+@pytest.mark.parametrize(
+  "changed",
+  [{"upstream_ms": 0}, {"measure": ("final",)}, {"arms": ("baseline",)}],
+)
+def test_nothing_is_timed_without_a_delay_a_target_or_an_echo(changed):
+  request = {"upstream_ms": 2, **changed}
+  assert not [run for run in _plan(**request) if run.upstream_ms]
+
+
+@pytest.mark.parametrize(
+  # flag, bad value as it is named in the message
+  "field, value, named",
+  [
+    ("workload", "mnist", "'mnist'"),
+    ("preset", "huge", "'huge'"),
+    ("arms", ("before_decode",), "'before_decode'"),
+    ("arms", (), "none"),
+    ("arms", ("baseline", "baseline"), "baseline, baseline"),
+    ("factors", (0.5,), "0.5"),
+    ("factors", (float("nan"),), "nan"),
+    ("factors", (float("inf"),), "inf"),
+    ("factors", (), "none"),
+    ("measure", ("speed",), "'speed'"),
+    ("targets", (1.5,), "1.5"),
+    ("targets", (0.0,), "0.0"),
+    ("targets", (float("nan"),), "nan"),
+    ("targets", (0.9, 0.8), "0.9, 0.8"),
+    ("max_steps", 0, "0"),
+    ("final_steps", -1, "-1"),
+    ("evaluation_steps", 0, "0"),
+    ("batch_size", 0, "0"),
+    ("echo_buffer", 63, "63"),
+    ("upstream_ms", -0.1, "-0.1"),
+    ("upstream_ms", float("nan"), "nan"),
+    ("upstream_ms", float("inf"), "inf"),
+  ],
+)
+def test_a_bad_value_is_refused_with_its_flag(field, value, named):
+  with pytest.raises(ValueError) as error:
+    _plan(**{field: value})
+  message = str(error.value)
+  assert message.startswith(f"--{field}: ")
+  assert message.endswith(f"got {named}")
+  assert "\n" not in message

@@ -1,0 +1,90 @@
+import html.parser
+import re
+
+import pytest
+
+from experiments import figures, report
+
+
+@pytest.fixture
+def finished(make_record):
+  return [
+    *(make_record(seed=seed, consumed=800 + seed) for seed in range(3)),
+    *(
+      make_record("after_decode", factor, seed=seed, consumed=900 // factor)
+      for seed in range(3)
+      for factor in (2, 4)
+    ),
+    make_record("after_batch", 4, consumed=500, metric=0.6),
+    make_record(measure="final", consumed=800),
+    make_record("after_batch", 4, measure="final", consumed=200),
+    make_record(upstream_ms=2.0),
+    make_record("after_decode", 4, upstream_ms=2.0, consumed=200),
+  ]
+
+
+class _Page(html.parser.HTMLParser):
+  """Collects what a page refers to, and the text of its table cells."""
+
+  def __init__(self, text):
+    super().__init__()
+    self.links, self.cells = [], []
+    self._in_cell = False
+    self.feed(text)
+
+  def handle_starttag(self, tag, attrs):
+    self._in_cell = tag in ("td", "th")
+    self.links += [v for k, v in attrs if k in ("src", "href")]
+    assert tag not in ("script", "link", "iframe")
+
+  def handle_data(self, data):
+    if self._in_cell:
+      self.cells.append(data)
+      self._in_cell = False
+
+
+def test_the_page_refers_to_nothing_outside(finished, tmp_path):
+  report.write(finished, tmp_path)
+  text = (tmp_path / "report.html").read_text()
+  page = _Page(text)
+  drawn = list(tmp_path.glob("*.png"))
+  assert len(page.links) == len(drawn) == 5
+  assert all(link.startswith("data:image/png;base64,") for link in page.links)
+  assert not re.search(r"https?:|@import|url\(", text)
+
+
+def test_the_page_shows_what_the_tables_print(finished, tmp_path):
+  printed = report.write(finished, tmp_path)
+  cells = _Page((tmp_path / "report.html").read_text()).cells
+  for table in report.tables(finished):
+    for row in table.rows:
+      for text in row:
+        assert text in printed
+        assert text in cells
+
+
+def test_the_table_shows_the_spread_and_what_was_not_reached(finished):
+  first, *_ = report.tables(finished)
+  rows = {row[0]: row for row in first.rows}
+  assert rows["baseline"][2] == "801 (800-802)"
+  assert rows["after_batch e=4"][1:3] == ("0/1 (best 0.6)", "not reached")
+  assert "M = 16 fresh examples" in str(first)
+
+
+def test_only_what_was_measured_is_shown(make_record, tmp_path):
+  titles = [t.title for t in report.tables([make_record(measure="final")])]
+  assert len(titles) == 1 and "cosine" in titles[0]
+  assert list(figures.draw([make_record(measure="final")])) == ["final"]
+
+
+def test_runs_of_which_none_arrived_make_a_report(make_record, tmp_path):
+  report.write([make_record(metric=0.1)], tmp_path)
+  assert "not reached" in (tmp_path / "report.html").read_text()
+
+
+def test_the_same_runs_give_the_same_files(finished, tmp_path):
+  for name in ("one", "two"):
+    (tmp_path / name).mkdir()
+    report.write(finished, tmp_path / name)
+  for path in (tmp_path / "one").iterdir():
+    assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()

@@ -1,0 +1,94 @@
+import math
+
+import pytest
+
+from experiments import summary
+
+
+def _needed(make_record, kind, *consumed, factor=4, **changed):
+  return [
+    make_record(kind, factor, seed=seed, consumed=value, **changed)
+    for seed, value in enumerate(consumed)
+  ]
+
+
+def test_the_median_and_the_extremes_over_seeds(make_record):
+  finished = _needed(make_record, "baseline", 900, 600, 1200)
+  (row,) = summary.to_target(finished, 0.9)
+  assert row.consumed == summary.Spread(900, 600, 1200)
+  assert row.read == summary.Spread(910, 610, 1210)
+  assert (row.runs, row.reached) == (3, 3)
+
+
+def test_the_gain_is_the_ratio_of_medians_to_the_baseline(make_record):
+  finished = [
+    *_needed(make_record, "after_batch", 600, 400, 800),
+    *_needed(make_record, "baseline", 900, 600, 1200),
+  ]
+  rows = summary.to_target(finished, 0.9)
+  assert [(str(row.arm), row.gain) for row in rows] == [
+    ("baseline", 1),
+    ("after_batch e=4", 1.5),
+  ]
+
+
+def test_a_target_that_is_missed_counts_as_never(make_record):
+  finished = [
+    make_record(seed=0, consumed=900),
+    make_record(seed=1, consumed=600),
+    make_record(seed=2, consumed=700, metric=0.6),
+  ]
+  (row,) = summary.to_target(finished, 0.9)
+  assert row.consumed == summary.Spread(900, 600, math.inf)
+  assert (row.runs, row.reached) == (3, 2)
+
+
+def test_there_is_no_gain_over_a_baseline_that_never_arrived(make_record):
+  finished = [make_record(metric=0.6), make_record("after_batch", consumed=9)]
+  rows = summary.to_target(finished, 0.9)
+  assert [row.gain for row in rows] == [None, None]
+
+
+def test_rows_go_from_the_baseline_down_the_pipeline(make_record):
+  kinds = ["after_batch", "after_decode", "baseline", "after_augment"]
+  finished = [make_record(kind, factor) for kind in kinds for factor in (8, 2)]
+  assert [str(row.arm) for row in summary.to_target(finished, 0.9)] == [
+    "baseline",
+    "after_decode e=2",
+    "after_decode e=8",
+    "after_augment e=2",
+    "after_augment e=8",
+    "after_batch e=2",
+    "after_batch e=8",
+  ]
+
+
+def test_measures_and_delays_are_kept_apart(make_record):
+  finished = [
+    make_record(consumed=100),
+    make_record(consumed=200, measure="final"),
+    make_record(consumed=300, upstream_ms=2.0),
+  ]
+  assert summary.to_target(finished, 0.9)[0].consumed.high == 100
+  assert summary.final(finished)[0].consumed.high == 200
+  assert [row.consumed for row in summary.timed(finished)] == [300]
+
+
+def test_wall_time_is_compared_with_the_slower_side(make_record):
+  # 1.5 of 2 s busy: baseline 800 copies of 1.875 ms, echo 400 of 3.75 ms.
+  finished = [
+    make_record(consumed=800, upstream_ms=4.0),
+    make_record("after_decode", 4, consumed=100, upstream_ms=4.0),
+  ]
+  baseline, echo = summary.timed(finished)
+  assert baseline.ratio == pytest.approx(4 / 1.875)
+  assert baseline.expected_seconds == pytest.approx(800 * 4 / 1000)  # upstream
+  assert echo.expected_seconds == pytest.approx(100 * 4 * 3.75 / 1000)
+  assert echo.expected_speedup == pytest.approx(4 / 3.75)  # R < e
+  assert (baseline.speedup, echo.speedup) == (1, 1)
+
+
+def test_a_line_tells_how_a_run_went(make_record):
+  line = summary.line(make_record("after_batch", 2, consumed=1234))
+  assert "after_batch e=2" in line and "0.9 reached after 1,234" in line
+  assert "0.9 not reached" in summary.line(make_record(metric=0.6))

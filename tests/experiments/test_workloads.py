@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from experiments import workloads
+
+ALL = [(name, preset) for name in workloads.NAMES for preset in ("small",)]
+
+
+@pytest.mark.parametrize("name, preset", ALL)
+def test_a_workload_is_what_it_says(name, preset):
+  workload = workloads.get(name, preset)
+  assert (workload.name, workload.preset) == (name, preset)
+  assert len(workload.train()) == workload.train_examples
+  targets = list(workload.targets)
+  assert targets == sorted(targets, reverse=not workload.maximize)
+
+
+@pytest.mark.parametrize("name, preset", ALL)
+def test_examples_fit_the_model_and_the_validation_set(name, preset):
+  workload = workloads.get(name, preset)
+  examples = workload.train().map(workload.read).map(workload.decode)
+  seeds = tf.data.Dataset.from_tensors(tf.constant([1, 2], tf.int64))
+  augmented = tf.data.Dataset.zip((examples, seeds)).map(
+    lambda example, seed: workload.augment(*example, seed=seed)
+  )
+  assert augmented.element_spec == examples.element_spec
+  batched = augmented.batch(2)
+  assert batched.element_spec == workload.validation().element_spec
+  inputs, labels = next(iter(batched.repeat()))
+  outputs = workload.model()(inputs)
+  assert np.isfinite(float(workload.loss()(labels, outputs)))
+
+
+def test_the_crop_depends_on_the_seed_and_on_nothing_else():
+  workload = workloads.get("resnet32_cifar10", "small")
+  image, label = workload.decode(*workload.read(0))
+  crops = [
+    workload.augment(image, label, seed=tf.constant([0, seed], tf.int64))[0]
+    for seed in (0, 0, *range(1, 20))
+  ]
+  np.testing.assert_array_equal(crops[0], crops[1])
+  assert len({crop.numpy().tobytes() for crop in crops}) > 5
+
+
+@pytest.mark.parametrize(
+  "name, preset, message",
+  [
+    ("mnist", "small", "`workload` must be one of .* got 'mnist'"),
+    ("resnet32_cifar10", "huge", "`preset` must be one of .* got 'huge'"),
+  ],
+)
+def test_an_unknown_workload_or_preset_is_refused(name, preset, message):
+  with pytest.raises(ValueError, match=message):
+    workloads.get(name, preset)
