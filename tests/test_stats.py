@@ -164,6 +164,44 @@ def test_a_monitor_hands_elements_on_and_counts_requests():
   assert counts(stats) == (0, 0, 0)
 
 
+def test_nothing_comes_between_the_trainer_and_the_monitor():
+  """A prefetch behind it would ask for elements that nobody waits for."""
+  stats = tfecho.Stats()
+  iterator = iter(
+    tf.data.Dataset.range(5).prefetch(2).apply(tfecho.monitor(stats))
+  )
+  for asked in range(1, 4):
+    next(iterator)
+    assert stats.requests == asked
+
+
+@pytest.mark.parametrize("factor, copies", [(2, {2: 10}), (2.5, {2: 5, 3: 5})])
+def test_copies_are_counted_by_how_many_there_were(factor, copies):
+  stats = tfecho.Stats()
+  echo = tfecho.echo(factor, stats=stats)
+  list(tf.data.Dataset.range(10).apply(echo))
+  assert stats.copies == copies
+  list(
+    tf.data.Dataset.range(10)
+    .apply(echo)
+    .apply(tfecho.shuffle_after_echo(4))
+  )
+  assert stats.copies == {n: 2 * count for n, count in copies.items()}
+  stats.reset()
+  assert stats.copies == {}
+
+
+def test_an_element_in_use_is_not_among_the_copies_yet():
+  stats = tfecho.Stats()
+  dataset = tf.data.Dataset.range(10).apply(tfecho.echo(3, stats=stats))
+  iterator = iter(at_once(dataset))
+  seen = []
+  for _ in range(4):
+    next(iterator)
+    seen.append(stats.copies)
+  assert seen == [{}, {}, {3: 1}, {3: 1}]
+
+
 def test_waiting_and_thinking_are_told_apart():
   """A gate stands for the time that passes: upstream holds an element back."""
   stats = tfecho.Stats()

@@ -24,6 +24,7 @@ from tfecho.echoing import echo
 from tfecho.factors import factor_variable
 from tfecho.pipeline import Pipeline
 from tfecho.shuffling import shuffle_after_echo
+from tfecho.stalling import echo_on_stall
 from tfecho.stats import Stats, monitor
 
 __version__ = "0.1.0"
@@ -32,6 +33,7 @@ __all__ = [
   "Pipeline",
   "Stats",
   "echo",
+  "echo_on_stall",
   "factor_variable",
   "monitor",
   "native",

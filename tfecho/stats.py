@@ -29,9 +29,10 @@ _FIELDS = (
   "read",
   "consumed",
   "emitted",
+  "queued",
+  "requests",
   "wait_nanos",
   "think_nanos",
-  "requests",
 )
 _NANOS_PER_SECOND = 1e9
 
@@ -55,6 +56,10 @@ class Stats:
     read: fresh elements taken from upstream, those read ahead included.
     consumed: fresh elements of which the first copy was handed on.
     emitted: elements handed on, copies included.
+    copies: how many fresh elements were emitted how often, as a dict, of those
+      that are used up.
+    mean_queued: fresh elements that were waiting when `echo_on_stall` was asked
+      for one, on average.
     requests: elements that passed the `monitor`.
     wait_seconds: time in which the trainer waited for `monitor`'s elements.
     think_seconds: time between an element and the request for the next one.
@@ -94,6 +99,26 @@ class Stats:
     return self._values()["emitted"]
 
   @property
+  def copies(self) -> dict[int, int]:
+    """How many fresh elements were emitted how often."""
+    capacity = 0
+    while True:
+      copies = (ctypes.c_int64 * capacity)()
+      elements = (ctypes.c_int64 * capacity)()
+      size = self._c.TfechoStatsHistogram(
+        ctypes.c_int64(self._id), ctypes.c_int64(capacity), copies, elements
+      )
+      if size <= capacity:
+        return dict(zip(copies[:size], elements[:size]))
+      capacity = size
+
+  @property
+  def mean_queued(self) -> float:
+    """Fresh elements waiting at a request to `echo_on_stall`, on average."""
+    values = self._values()
+    return values["queued"] / max(values["emitted"], 1)
+
+  @property
   def requests(self) -> int:
     """Elements that passed the `monitor`."""
     return self._values()["requests"]
@@ -128,8 +153,9 @@ def monitor(
   """Times how long the trainer waits for elements, and how long it is away.
 
   Belongs at the very end, behind the last `prefetch`: what an echo waits for
-  is not what the trainer waits for, since buffers stand between them. Native
-  only.
+  is not what the trainer waits for, since buffers stand between them.
+  TensorFlow then adds no prefetch of its own, which would come between the
+  trainer and this. Native only.
 
   >>> stats = tfecho.Stats()
   >>> dataset = tf.data.Dataset.range(3).apply(tfecho.monitor(stats))
@@ -151,7 +177,10 @@ def monitor(
   check_stats(stats)
 
   def _apply_fn(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    return _monitored(dataset, stats, trainer=True, name=name)
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    monitored = _monitored(dataset, stats, trainer=True, name=name)
+    return monitored.with_options(options)
 
   return _apply_fn
 
@@ -176,7 +205,7 @@ def check_stats(stats: Any) -> None:
 def _monitored(
   dataset: tf.data.Dataset, stats: Stats, *, trainer: bool, name: str | None
 ) -> tf.data.Dataset:
-  variant = native.load().ops.prefetch_dataset_v190705550(
+  variant = native.load().ops.assert_next_dataset_v190705550(
     tf.data.experimental.to_variant(dataset),
     stats=stats.id,
     trainer=trainer,

@@ -248,12 +248,12 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
 
   void Emit(IteratorContext* ctx, std::vector<Tensor>* out_tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (dataset()->stats_ != nullptr) {
-      if (emitted_ == 0) Add(dataset()->stats_->consumed, 1);
-      Add(dataset()->stats_->emitted, 1);
-    }
     ++emitted_;
-    if (--left_ > 0) {
+    --left_;
+    if (dataset()->stats_ != nullptr) {
+      dataset()->stats_->CountEmission(emitted_, left_);
+    }
+    if (left_ > 0) {
       *out_tensors = element_;
       return;
     }

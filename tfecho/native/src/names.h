@@ -12,8 +12,9 @@
 namespace tfecho {
 
 #define TFECHO_ECHO_OP "RepeatDatasetV190705550"
-#define TFECHO_SHUFFLE_OP "ShuffleDatasetV190705550"
-#define TFECHO_MONITOR_OP "PrefetchDatasetV190705550"
+#define TFECHO_SHUFFLE_AFTER_ECHO_OP "ShuffleDatasetV190705550"
+#define TFECHO_ECHO_ON_STALL_OP "PrefetchDatasetV190705550"
+#define TFECHO_MONITOR_OP "AssertNextDatasetV190705550"
 
 }  // namespace tfecho
 

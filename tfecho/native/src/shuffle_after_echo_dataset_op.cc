@@ -83,6 +83,8 @@ struct Slot {
   std::vector<Tensor> element;
   // Copies still to come; an empty slot has none.
   int64_t left = 0;
+  // Copies that are out already.
+  int64_t emitted = 0;
   // The first position at which the next copy keeps its distance.
   int64_t release = 0;
   // Settles ties once the input has ended.
@@ -387,9 +389,9 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   void Emit(IteratorContext* ctx, int64_t i, std::vector<Tensor>* out_tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     Slot& slot = slots_[i];
+    ++slot.emitted;
     if (dataset()->stats_ != nullptr) {
-      if (slot.release == 0) Add(dataset()->stats_->consumed, 1);
-      Add(dataset()->stats_->emitted, 1);
+      dataset()->stats_->CountEmission(slot.emitted, slot.left - 1);
     }
     ++position_;
     slot.release = position_ + dataset()->min_distance_ - 1;
@@ -437,11 +439,12 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const Slot& slot = slots_[i];
     const std::string key = absl::StrCat(kSlot, i);
-    Tensor state(DT_INT64, {3});
+    Tensor state(DT_INT64, {4});
     auto values = state.vec<int64_t>();
     values(0) = slot.left;
-    values(1) = slot.release;
-    values(2) = slot.priority;
+    values(1) = slot.emitted;
+    values(2) = slot.release;
+    values(3) = slot.priority;
     TF_RETURN_IF_ERROR(writer->WriteTensor(prefix(), key, state));
     return WriteElement(writer, prefix(), key, slot.element);
   }
@@ -468,14 +471,15 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     const std::string key = absl::StrCat(kSlot, i);
     Tensor state;
     TF_RETURN_IF_ERROR(reader->ReadTensor(ctx->flr(), prefix(), key, &state));
-    if (state.dtype() != DT_INT64 || state.shape() != TensorShape({3})) {
+    if (state.dtype() != DT_INT64 || state.shape() != TensorShape({4})) {
       return absl::FailedPreconditionError(absl::StrCat(
           "The checkpoint does not fit this dataset: ", prefix(), " ", key));
     }
     const auto values = state.vec<int64_t>();
     slot.left = values(0);
-    slot.release = values(1);
-    slot.priority = values(2);
+    slot.emitted = values(1);
+    slot.release = values(2);
+    slot.priority = values(3);
     if (slot.left <= 0) return absl::OkStatus();
     return ReadElement(ctx, reader, prefix(), key, *dataset(), &slot.element);
   }
@@ -541,7 +545,7 @@ void ShuffleAfterEchoDatasetOp::MakeDataset(OpKernelContext* ctx,
   *output = dataset.release();
 }
 
-REGISTER_OP(TFECHO_SHUFFLE_OP)
+REGISTER_OP(TFECHO_SHUFFLE_AFTER_ECHO_OP)
     .Input("input_dataset: variant")
     .Input("seeds: variant")
     .Input("draws: num_draws * variant")
@@ -559,7 +563,7 @@ REGISTER_OP(TFECHO_SHUFFLE_OP)
     .Attr("metadata: string = ''")
     .SetShapeFn(shape_inference::ScalarShape);
 
-REGISTER_KERNEL_BUILDER(Name(TFECHO_SHUFFLE_OP).Device(DEVICE_CPU),
+REGISTER_KERNEL_BUILDER(Name(TFECHO_SHUFFLE_AFTER_ECHO_OP).Device(DEVICE_CPU),
                         ShuffleAfterEchoDatasetOp);
 
 }  // namespace

@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 
 namespace tfecho {
 
@@ -17,9 +19,26 @@ struct Stats {
   std::atomic<int64_t> read{0};
   std::atomic<int64_t> consumed{0};
   std::atomic<int64_t> emitted{0};
+  // Sum over the requests to echo_on_stall of the fresh elements waiting then.
+  std::atomic<int64_t> queued{0};
+  std::atomic<int64_t> requests{0};
   std::atomic<int64_t> wait_nanos{0};
   std::atomic<int64_t> think_nanos{0};
-  std::atomic<int64_t> requests{0};
+
+  // Counts the emission of an element that makes `emitted` copies, and leaves
+  // `left` to come.
+  void CountEmission(int64_t emitted, int64_t left);
+
+  // Counts a fresh element that was given up after `copies` emissions.
+  void CountCopies(int64_t copies);
+
+  std::map<int64_t, int64_t> Histogram() const;
+
+  void Reset();
+
+ private:
+  mutable std::mutex mu_;
+  std::map<int64_t, int64_t> histogram_;  // Guarded by `mu_`.
 };
 
 inline void Add(std::atomic<int64_t>& counter, int64_t amount) {
