@@ -138,7 +138,7 @@ class Pipeline:
     known cardinality if that of `source` is, and `fit` needs nothing else. With
     a random rounding or a variable the number of batches is not known in
     advance. Then `source` is repeated before the echo, the dataset is endless,
-    and an epoch is as long as you say:
+    and `fit` has to be told where an epoch ends:
 
         echo = dict(echo_after="decode", factor=tfecho.factor_variable(2))
         model.fit(
@@ -149,8 +149,8 @@ class Pipeline:
 
     Args:
       echo_after: "read", "decode", "augment" or "batch". None for no echo,
-        which is what validation wants. Where "decode" or "augment" was left
-        out, the echo stands at its place all the same.
+        which is what validation wants. Where `decode` or `augment` was left
+        out, the echo stands in its place all the same.
       factor: how often to emit each element; see `echo`.
       rounding: "even" or "random"; see `echo`.
       echo_buffer: fresh elements that the shuffle behind the echo holds, at
@@ -278,8 +278,8 @@ class Pipeline:
       )
     if echo_after == "read" and self.read is None:
       raise ValueError(
-        '`echo_after`="read" needs a `read` stage: without one the echo would'
-        " repeat what this pipeline has not spent any work on yet"
+        '`echo_after`="read" needs a `read` stage. If `source` reads by itself,'
+        " pass `read=lambda record: record`"
       )
 
   def _buffer_size(self, echo_after: str, echo_buffer: int | None) -> int:
