@@ -35,6 +35,7 @@ PUBLIC_NAMES = [
   "Pipeline",
   "Stats",
   "echo",
+  "echo_on_stall",
   "factor_variable",
   "monitor",
   "native",
