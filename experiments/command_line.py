@@ -11,11 +11,20 @@ def run(main):
   """Runs `main` as `absl.app.run` does, without arguments.
 
   Args:
-    main: Called without arguments once the flags are parsed.
+    main: Called without arguments once the flags are parsed. What it has
+      finished must survive an interrupt.
   """
   # Like Ctrl-C: leaves through `finally`, so that no worker stays behind.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-  app.run(lambda argv: main(), flags_parser=_parse)
+
+  def interruptible(argv):
+    try:
+      main()
+    except KeyboardInterrupt:
+      print("interrupted: the same command goes on from here", file=sys.stderr)
+      sys.exit(128 + signal.SIGINT)
+
+  app.run(interruptible, flags_parser=_parse)
 
 
 @contextlib.contextmanager

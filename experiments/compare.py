@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from absl import flags
+from absl import flags, logging
 
 from experiments import (
   campaign,
@@ -63,6 +63,7 @@ def main():
   with file:
     campaign.finish(file, runs, processes=request_flags.WORKERS.value)
   print(report.write(file.records, file.path.parent))
+  logging.info("%s has all of this", file.path.with_name("report.html"))
 
 
 def _planned_runs():

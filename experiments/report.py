@@ -67,7 +67,11 @@ def tables(finished):
   """Returns a `Table` for each thing that was measured."""
   shown = []
   if summary.targets(finished):
-    shown += [_to_target_table(finished), _many_targets_table(finished)]
+    shown += [
+      _to_target_table(finished),
+      _many_targets_table(finished),
+      _repeats_table(finished),
+    ]
   if summary.final(finished):
     shown.append(_final_table(finished))
   if summary.timed(finished):
@@ -161,6 +165,22 @@ def _many_targets_table(finished):
         ),
       )
       for rows in zip(*by_target)
+    ],
+  )
+
+
+def _repeats_table(finished):
+  target = summary.targets(finished)[-1]
+  return Table(
+    title="How far from fresh the batches were, mean over seeds",
+    header=("arm", "distinct in a batch", "examples from copy to copy"),
+    rows=[
+      (
+        str(row.arm),
+        f"{row.distinct_share:.0%}",
+        "-" if row.repeat_distance is None else _number(row.repeat_distance),
+      )
+      for row in summary.to_target(finished, target)
     ],
   )
 

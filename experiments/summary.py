@@ -43,6 +43,9 @@ class ToTarget:
     gain: How often the baseline's median of `consumed` holds this arm's; None
       if one of the two is unknown.
     best: Best value of the metric in any of the runs.
+    distinct_share: Distinct fresh examples in a batch over its size, mean.
+    repeat_distance: Emitted examples from a copy to the next one, mean; None
+      without copies.
   """
 
   arm: Arm
@@ -54,6 +57,8 @@ class ToTarget:
   seconds: Spread
   gain: float | None
   best: float
+  distinct_share: float
+  repeat_distance: float | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +193,15 @@ def _to_target(arm, runs, target):
     seconds=spread("seconds"),
     gain=None,
     best=_best([m for run in runs for m in run["curve"]["metric"]], runs[0]),
+    distinct_share=statistics.fmean(
+      run["counts"]["distinct_share"] for run in runs
+    ),
+    repeat_distance=_mean([run["counts"]["repeat_distance"] for run in runs]),
   )
+
+
+def _mean(values):
+  return None if None in values else statistics.fmean(values)
 
 
 def _best(values, run):

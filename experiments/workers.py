@@ -9,9 +9,11 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import multiprocessing
+import os
 import queue
 import signal
 import sys
+import threading
 
 import tqdm
 
@@ -105,12 +107,19 @@ def _start_worker(progress):
   _progress = progress
   # Ctrl-C reaches every process of the terminal; the parent decides.
   signal.signal(signal.SIGINT, signal.SIG_IGN)
+  threading.Thread(target=_exit_with_parent, daemon=True).start()
   import tensorflow as tf
 
   tf.config.threading.set_intra_op_parallelism_threads(1)
   for device in tf.config.list_physical_devices("GPU"):
     # Several processes share it; the first must not take all of its memory.
     tf.config.experimental.set_memory_growth(device, True)
+
+
+def _exit_with_parent():
+  """Ends this process if the parent is killed and can't end it."""
+  multiprocessing.parent_process().join()
+  os._exit(1)
 
 
 def _work(settings):

@@ -73,10 +73,11 @@ def test_the_file_in_the_repository_covers_the_default_comparison():
 
 
 def test_tuning_takes_the_rate_with_the_fewest_fresh_examples(make_record):
+  needed = {0.1: (900, 500), 0.2: (600, 601), 0.3: (100, 2000)}
   trials = [
     make_record(learning_rate=rate, seed=seed, consumed=consumed)
-    for rate, needed in {0.1: (900, 500), 0.2: (600, 601), 0.3: (100, 2000)}.items()
-    for seed, consumed in enumerate(needed)
+    for rate, by_seed in needed.items()
+    for seed, consumed in enumerate(by_seed)
   ]
   entry = tune.entry(trials)
   assert entry["learning_rate"] == 0.2

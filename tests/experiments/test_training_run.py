@@ -67,6 +67,8 @@ def test_the_rate_is_constant_for_a_target_and_falls_to_nothing_otherwise(
 
 
 def test_all_arms_share_one_trace(make_settings):
-  for kind, batch_size in [("baseline", 8), ("after_batch", 8), ("baseline", 4)]:
-    training_run.run(make_settings(kind, batch_size=batch_size, max_steps=1))
+  for kind in ("baseline", "after_batch"):
+    for batch_size in (4, 8):
+      settings = make_settings(kind, batch_size=batch_size, max_steps=1)
+      training_run.run(settings)
   assert training_run.trainer("resnet32_cifar10", "small").traces == 1
