@@ -37,7 +37,7 @@ _FIRST_SEED = 1_000
 flags.adopt_module_key_flags(request_flags)
 _GRID = flags.DEFINE_list(
   "grid",
-  ["0.001", "0.002", "0.004", "0.008"],
+  ["0.0005", "0.001", "0.002", "0.004"],
   "Learning rates to try, a comma-separated list of weight changes per step, "
   "without unit.",
 )
@@ -104,18 +104,31 @@ def entry(trials):
 def _cost(trials):
   """What to minimize; compared item by item, the hardest target first."""
   if trials[0]["settings"]["measure"] == "final":
-    metric = statistics.fmean(t["counts"]["metric"] for t in trials)
+    metric = _final_metric(trials)
     return [-metric if trials[0]["metric"]["maximize"] else metric]
-  return [
-    summary.to_target(trials, target)[0].consumed.median
-    for target in reversed(summary.targets(trials))
-  ]
+  return list(reversed(_fresh(trials).values()))
 
 
 def _shown(trials):
-  """The first cost of a rate, as JSON can hold it; None for infinite."""
-  cost = abs(_cost(trials)[0])
-  return None if math.isinf(cost) else round(cost, 4)
+  """What the trials of a rate gave, as JSON can hold it."""
+  if trials[0]["settings"]["measure"] == "final":
+    return round(_final_metric(trials), 4)
+  return {
+    f"{target:g}": None if math.isinf(fresh) else fresh
+    for target, fresh in _fresh(trials).items()
+  }
+
+
+def _final_metric(trials):
+  return statistics.fmean(trial["counts"]["metric"] for trial in trials)
+
+
+def _fresh(trials):
+  """Median of the fresh examples consumed to each target, easy to hard."""
+  return {
+    target: summary.to_target(trials, target)[0].consumed.median
+    for target in summary.targets(trials)
+  }
 
 
 def _planned_trials():
