@@ -44,8 +44,10 @@ target.SOURCES = pathlib.Path(os.environ["TEST_SOURCES"])
 # even read the interpreter, where that lies in the home of root.
 BEGIN = """
 import os
+import signal
 import tempfile
 
+signal.alarm(120)  # A process that waits for ever fails its test instead.
 os.dup2(out.fileno(), 1)
 os.dup2(err.fileno(), 2)
 os.environ.clear()

@@ -210,6 +210,7 @@ with cache.turn(path):
   reading, writing = os.pipe()
   child = os.fork()
   if child == 0:
+    os.close(writing)
     os.read(reading, 1)
     os._exit(0)
 print(building.find_or_build().path)  # Not after the child, which waits for:

@@ -86,6 +86,11 @@ def test_others_can_read_what_was_built(cache_dir, any_umask):
   assert stat.S_IMODE(path_for(path).stat().st_mode) == 0o644
 
 
+def test_others_cant_hold_the_lock(cache_dir):
+  lock = publish().with_suffix(".so.lock")
+  assert stat.S_IMODE(lock.stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("fails", [1, 2])
 def test_a_failure_in_writing_leaves_what_was_there(monkeypatch, fails):
   path = publish(b"first")

@@ -47,7 +47,8 @@ class Turn:
 def open_lock(path: pathlib.Path) -> io.FileIO:
   """Returns the lock file at `path`, open; makes it if it is missing."""
   flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-  return io.FileIO(os.open(path, flags, 0o644), "r+")
+  # Who can read it can lock it, and keep everybody else from building.
+  return io.FileIO(os.open(path, flags, 0o600), "r+")
 
 
 @contextlib.contextmanager
