@@ -268,6 +268,13 @@ class TestAugment:
   def test_copies_of_what_was_augmented_are_alike(self, echo_after):
     assert [len(r) for r in self.augmented(echo_after)] == [1] * 20
 
+  def test_every_epoch_augments_anew(self):
+    pipeline = Pipeline(RANGE(9), augment=noisy, batch_size=4, seed=0)
+    dataset = pipeline.dataset()
+    first, second = flat(dataset), flat(dataset)
+    assert [int(x) for x in first] == [int(x) for x in second]
+    assert not set(first) & set(second)
+
   def test_shards_augment_differently(self):
     def noise(index):
       source = tf.data.Dataset.from_tensors(0).repeat(40)

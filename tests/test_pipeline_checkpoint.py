@@ -17,14 +17,14 @@ def augment(element, seed):
   return element, tf.random.stateless_uniform([], seed)
 
 
-def pipeline(shuffle_buffer=10):
+def pipeline():
   return Pipeline(
     tf.data.Dataset.range(50),
     read=abs,
     decode=tf.square,
     augment=augment,
     batch_size=4,
-    shuffle_buffer=shuffle_buffer,
+    shuffle_buffer=10,
     seed=1,
   )
 
@@ -118,3 +118,19 @@ def test_every_position_of_an_epoch_can_be_saved(
   path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "it"))
   again = restored(iter(make()), path)
   assert batches(again, None) == rest
+
+
+def test_later_epochs_are_those_of_the_uninterrupted_run(
+  tmp_path, implementation
+):
+  dataset = echoed("decode", implementation)
+  first = batches(iter(dataset), None)
+  iterator = iter(dataset)
+  batches(iterator, BEFORE)
+  path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "it"))
+  rest = batches(iterator, None)
+  third = batches(iter(dataset), None)
+
+  again = echoed("decode", implementation)
+  assert batches(restored(iter(again), path), None) == rest
+  assert batches(iter(again), None) == third != first

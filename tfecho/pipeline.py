@@ -89,8 +89,9 @@ class Pipeline:
         of `source`, and tf.distribute is told not to shard once more.
       input_context: says both, as it comes from
         `tf.distribute.Strategy.distribute_datasets_from_function`.
-      seed: makes everything random here reproducible, if the stages are.
-        Epochs still differ from each other, and so do shards.
+      seed: makes everything random here reproducible, if the stages are, and
+        a restored run go on exactly, with the same epochs to follow. Epochs
+        still differ from each other, and so do shards.
 
     Raises:
       ValueError: if an argument is not as described.
@@ -157,7 +158,7 @@ class Pipeline:
         least 2 batches of them, and 4 to keep copies apart to the end of the
         input. By default 4 batches, but no less than 512. 0 for no shuffle:
         copies follow each other. Behind "batch" it counts batches, and the
-        default is 0, as in the paper.
+        default is 0, as in the paper. The log says how many bytes it holds.
       repeat: whether to start again at the end of `source`. By default only if
         the number of batches is not known in advance.
       stats: what counts at the echo. Native only.
