@@ -1,0 +1,16 @@
+"""Training with Keras, and what it takes to do so under an echo."""
+
+from tfecho.training import schedules
+from tfecho.training.durations import Duration, Timeline
+from tfecho.training.layout import check_layout, to_channels_last
+from tfecho.training.precision import check_precision, set_precision
+
+__all__ = [
+  "Duration",
+  "Timeline",
+  "check_layout",
+  "check_precision",
+  "schedules",
+  "set_precision",
+  "to_channels_last",
+]
