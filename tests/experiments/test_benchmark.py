@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from experiments import benchmark
-from experiments.benchmark import drive, runner
+from experiments.benchmark import drive, ideal, runner
 
 ROOT = pathlib.Path(benchmark.__file__).parents[2]
 
@@ -217,6 +217,18 @@ class TestSuites:
   def test_something_is_bounded(self, suite):
     bounds = [bound for case in _cases(suite) for bound in case.bounds]
     assert any(bound.at_most is not None for bound in bounds)
+
+
+class TestIdeal:
+  # echoing factor, milliseconds per fresh element where R = 60 / 15 = 4
+  @pytest.mark.parametrize(
+    ("factor", "ms"), [(1, 60), (2, 60), (4, 60), (6, 90)]
+  )
+  def test_is_what_the_slower_side_takes(self, factor, ms, monkeypatch):
+    monkeypatch.setattr(ideal, "_sleep_ms", float)
+    case = ideal.cases()[ideal.FACTORS.index(factor)]
+    probe = case.contenders["max(t_up, e t_down)"]()
+    assert probe() == ms
 
 
 class TestCommandLine:
