@@ -3,17 +3,16 @@
   python -m experiments.tune --factors=2,4,8 --measure=target,final
 
 Every arm is trained with every rate of one grid, under seeds that comparisons
-do not use. What is looked for is what is compared: the fewest fresh examples to
-the hardest target (the next easier one decides where no rate reaches it), or
-the best metric at the end of a cosine schedule. The rates go into a file, with
-what each trial gave; the trials into `--output_dir`, from where an interrupted
-search goes on.
+do not use. What is looked for is what is compared: few fresh examples, as their
+geometric mean over all targets and seeds, or a good metric at the end of a
+cosine schedule. All targets, because when the hardest is reached is a matter of
+luck. The rates go into a file, with what each trial gave; the trials into
+`--output_dir`, from where an interrupted search goes on.
 """
 
 from __future__ import annotations
 
 import collections
-import math
 import pathlib
 import statistics
 
@@ -27,12 +26,13 @@ from experiments import (
   planning,
   records,
   request_flags,
-  summary,
 )
 from experiments.environment import environment
 
 # Above the seeds of any comparison, which count from 0.
 _FIRST_SEED = 1_000
+
+_MISSED = 2
 
 flags.adopt_module_key_flags(request_flags)
 _GRID = flags.DEFINE_list(
@@ -102,33 +102,35 @@ def entry(trials):
 
 
 def _cost(trials):
-  """What to minimize; compared item by item, the hardest target first."""
+  """What to minimize."""
   if trials[0]["settings"]["measure"] == "final":
     metric = _final_metric(trials)
-    return [-metric if trials[0]["metric"]["maximize"] else metric]
-  return list(reversed(_fresh(trials).values()))
+    return -metric if trials[0]["metric"]["maximize"] else metric
+  return statistics.geometric_mean(
+    fresh for trial in trials for fresh in _fresh(trial)
+  )
 
 
 def _shown(trials):
-  """What the trials of a rate gave, as JSON can hold it."""
+  """What the trials of a rate gave: the metric, or fresh examples."""
   if trials[0]["settings"]["measure"] == "final":
     return round(_final_metric(trials), 4)
-  return {
-    f"{target:g}": None if math.isinf(fresh) else fresh
-    for target, fresh in _fresh(trials).items()
-  }
+  return round(_cost(trials))
 
 
 def _final_metric(trials):
   return statistics.fmean(trial["counts"]["metric"] for trial in trials)
 
 
-def _fresh(trials):
-  """Median of the fresh examples consumed to each target, easy to hard."""
-  return {
-    target: summary.to_target(trials, target)[0].consumed.median
-    for target in summary.targets(trials)
-  }
+def _fresh(trial):
+  """Returns the fresh examples consumed to each target, from easy to hard.
+
+  A target that was missed counts as `_MISSED` times the whole run: it must cost
+  more than to reach it at the end, and by how much nobody knows.
+  """
+  whole = _MISSED * trial["counts"]["consumed"]
+  reached = trial["to_target"].values()
+  return [columns["consumed"] if columns else whole for columns in reached]
 
 
 def _planned_trials():

@@ -56,6 +56,7 @@ def _case(factor):
       Bound("idiom", model),
       Bound("idiom, prefetch(1)", model),
     ],
+    max_rounds=5,
   )
 
 
