@@ -35,3 +35,5 @@ for _ in range(2):
 print(*records.messages, sep="\n")
 if len(records.messages) != 1:
   raise SystemExit(f"expected one warning, got {len(records.messages)}")
+if "batches may hold an element twice" not in records.messages[0]:
+  raise SystemExit("expected the warning to say what the graph can't do")

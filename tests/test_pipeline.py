@@ -576,7 +576,7 @@ class TestErrors:
     [
       ({"echo_after": "shuffle"}, "`echo_after` must be .* got 'shuffle'"),
       ({"echo_after": "read"}, '`echo_after`="read" needs a `read` stage'),
-      ({"echo_after": None}, "`echo_after` and `factor` go together, got None"),
+      ({"echo_after": None}, "`echo_after` and .* go together, got None"),
       ({"factor": None}, "go together, got 'decode' and None"),
       ({"factor": 0.5}, "`factor` must be .* at least 1, got 0.5"),
       ({"rounding": "up"}, "`rounding` must be one of .* got 'up'"),

@@ -101,6 +101,7 @@ def echo(
     Echoing", arXiv 1907.05550.
   """
   parsed = Factor.parse(factor, rounding=rounding, seed=seed)
+  check_implementation(implementation)
   _check_buffer_size(buffer_size)
   if stats is not None:
     check_stats(stats)
@@ -156,14 +157,18 @@ def _check_buffer_size(buffer_size: Any) -> None:
     )
 
 
-def _library(
-  implementation: str, stats: Stats | None
-) -> native.Library | None:
+def check_implementation(implementation: Any) -> None:
+  """Raises ValueError if `implementation` is none."""
   if implementation not in IMPLEMENTATIONS:
     raise ValueError(
       f"`implementation` must be one of {list(IMPLEMENTATIONS)}, got"
       f" {implementation!r}"
     )
+
+
+def _library(
+  implementation: str, stats: Stats | None
+) -> native.Library | None:
   if implementation == "native":
     return native.load()
   if implementation == "auto":

@@ -11,6 +11,8 @@
     train = pipeline.dataset(echo_after="decode", factor=2)
     model.fit(train, epochs=90)
 
+    train = pipeline.dataset(echo_after="decode", max_factor=8)   # on stall
+
 What stands before the echo runs once for a fresh example, what stands behind it
 once for every copy:
 
@@ -30,6 +32,7 @@ import tensorflow as tf
 
 from tfecho import sources, stages
 from tfecho.checks import check_function, checked_int
+from tfecho.echoing import check_implementation
 from tfecho.factors import Factor
 from tfecho.stats import Stats
 
@@ -123,6 +126,7 @@ class Pipeline:
     *,
     echo_after: str | None = None,
     factor: float | tf.Variable | None = None,
+    max_factor: int | None = None,
     rounding: str = "even",
     echo_buffer: int | None = None,
     repeat: bool | None = None,
@@ -148,11 +152,19 @@ class Pipeline:
           epochs=90,
         )
 
+    `max_factor` instead of `factor` repeats only what training would otherwise
+    wait for; see `echo_on_stall`. All of its sizes are chosen for the batches
+    and the prefetch that follow. The number of batches is not known in advance
+    either; an epoch of `steps_per_epoch` then has as many as a pass without a
+    repeat, and the next epoch goes on where it ended.
+
     Args:
       echo_after: "read", "decode", "augment" or "batch". None for no echo,
         which is what validation wants. Where `decode` or `augment` was left
         out, the echo stands in its place all the same.
       factor: how often to emit each element; see `echo`.
+      max_factor: how often to emit each element at most, if training would wait
+        for the next one; see `echo_on_stall`. Native only.
       rounding: "even" or "random"; see `echo`.
       echo_buffer: fresh elements that the shuffle behind the echo holds, at
         least 2 batches of them, and 4 to keep copies apart to the end of the
@@ -171,24 +183,26 @@ class Pipeline:
       ValueError: if an argument is not as described.
       tfecho.native.NativeUnavailableError: if "native" can't be had.
     """
-    self._check_place(echo_after, factor)
+    check_implementation(implementation)
+    self._check_place(echo_after, factor, max_factor)
     if echo_after is None:
       _check_unused(rounding=rounding, echo_buffer=echo_buffer, stats=stats)
     seeds = stages.spread(self.seed, self.shard_index)
     echo: dict[str, stages.Transformation]
     echo = dict.fromkeys(PLACES, stages.unchanged)
     if echo_after is not None:
-      echo[echo_after] = stages.echoed(
+      echo[echo_after] = self._echo(
+        echo_after,
         factor,
+        max_factor,
         rounding=rounding,
-        buffer_size=self._buffer_size(echo_after, echo_buffer),
-        min_distance=1 if echo_after == "batch" else self.batch_size,
+        echo_buffer=echo_buffer,
         seeds=seeds,
         stats=stats,
         implementation=implementation,
       )
     if repeat is None:
-      repeat = echo_after is not None and not _is_countable(factor, rounding)
+      repeat = not _is_countable(factor, max_factor, rounding)
 
     data = self.source
     data = data.apply(stages.shuffled(self.shuffle_buffer, seeds.order))
@@ -201,7 +215,9 @@ class Pipeline:
     data = data.apply(echo["augment"])
     data = data.batch(self.batch_size, drop_remainder=self.drop_remainder)
     data = data.apply(echo["batch"])
-    data = data.prefetch(tf.data.AUTOTUNE)
+    # An echo on stall has to know how much is asked for ahead of the training.
+    ahead = tf.data.AUTOTUNE if max_factor is None else stages.BATCHES_AHEAD
+    data = data.prefetch(ahead)
     return data
 
   def steps_per_epoch(
@@ -209,6 +225,7 @@ class Pipeline:
     *,
     echo_after: str | None = None,
     factor: float | tf.Variable | None = None,
+    max_factor: int | None = None,
   ) -> int:
     """Counts the batches that one pass over `source` makes.
 
@@ -227,6 +244,7 @@ class Pipeline:
       factor: as for `dataset`. Of a variable, the value that it has now: epochs
         keep this length whatever it becomes later. To plan with another one,
         give that number here.
+      max_factor: as for `dataset`. Repeats are not counted: nobody knows them.
 
     Returns:
       The number of optimizer steps, at least 1.
@@ -235,9 +253,9 @@ class Pipeline:
       ValueError: if an argument is not as described, if the cardinality of
         `source` is not known, or if all elements do not make one batch.
     """
-    self._check_place(echo_after, factor)
+    self._check_place(echo_after, factor, max_factor)
     count = sources.finite_cardinality(self.source)
-    if echo_after is None:
+    if factor is None:
       steps = self._num_batches(count)
     elif echo_after == "batch":
       steps = _num_emitted(self._num_batches(count), factor)
@@ -265,23 +283,64 @@ class Pipeline:
     return "\n".join(f"{k:8} {v}" for k, v in lines.items() if v is not None)
 
   def _check_place(
-    self, echo_after: str | None, factor: float | tf.Variable | None
+    self,
+    echo_after: str | None,
+    factor: float | tf.Variable | None,
+    max_factor: int | None,
   ) -> None:
     if echo_after not in (None, *PLACES):
       raise ValueError(
         f"`echo_after` must be None or one of {list(PLACES)}, got"
         f" {echo_after!r}"
       )
-    if (echo_after is None) != (factor is None):
+    if factor is not None and max_factor is not None:
       raise ValueError(
-        f"`echo_after` and `factor` go together, got {echo_after!r} and"
-        f" {factor!r}"
+        f"`factor` and `max_factor` exclude each other, got {factor!r} and"
+        f" {max_factor!r}"
+      )
+    how_often = max_factor if factor is None else factor
+    if (echo_after is None) != (how_often is None):
+      raise ValueError(
+        "`echo_after` and `factor`, or `max_factor`, go together, got"
+        f" {echo_after!r} and {how_often!r}"
       )
     if echo_after == "read" and self.read is None:
       raise ValueError(
         '`echo_after`="read" needs a `read` stage. If `source` reads by itself,'
         " pass `read=lambda record: record`"
       )
+
+  def _echo(
+    self,
+    echo_after: str,
+    factor: float | tf.Variable | None,
+    max_factor: int | None,
+    *,
+    rounding: str,
+    echo_buffer: int | None,
+    seeds: stages.Seeds,
+    stats: Stats | None,
+    implementation: str,
+  ) -> stages.Transformation:
+    if max_factor is None:
+      return stages.echoed(
+        factor,
+        rounding=rounding,
+        buffer_size=self._buffer_size(echo_after, echo_buffer),
+        min_distance=1 if echo_after == "batch" else self.batch_size,
+        seeds=seeds,
+        stats=stats,
+        implementation=implementation,
+      )
+    if rounding != "even":
+      raise ValueError(f"`rounding` needs `factor`, got {rounding!r}")
+    return stages.echoed_on_stall(
+      max_factor,
+      batch_size=1 if echo_after == "batch" else self.batch_size,
+      repeat_size=self._repeat_size(echo_after, echo_buffer),
+      stats=stats,
+      implementation=implementation,
+    )
 
   def _buffer_size(self, echo_after: str, echo_buffer: int | None) -> int:
     if echo_after == "batch":
@@ -297,6 +356,14 @@ class Pipeline:
         f"`echo_buffer` must be 0 or at least {least} {unit}, got {echo_buffer}"
       )
     return echo_buffer
+
+  def _repeat_size(self, echo_after: str, echo_buffer: int | None) -> int:
+    if echo_buffer is None and echo_after == "batch":
+      return 4
+    size = self._buffer_size(echo_after, echo_buffer)
+    if size == 0:
+      raise ValueError("`echo_buffer` must not be 0 with `max_factor`")
+    return size
 
   def _num_batches(self, count: int) -> int:
     full, rest = divmod(count, self.batch_size)
@@ -316,7 +383,11 @@ def _check_unused(
       raise ValueError(f"`{argument}` needs `echo_after`, got {value!r}")
 
 
-def _is_countable(factor: float | tf.Variable, rounding: str) -> bool:
+def _is_countable(
+  factor: float | tf.Variable | None, max_factor: int | None, rounding: str
+) -> bool:
+  if factor is None:
+    return max_factor is None
   parsed = Factor.parse(factor, rounding=rounding, seed=None)
   return parsed.variable is None and not parsed.random
 

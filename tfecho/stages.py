@@ -21,12 +21,16 @@ import tensorflow as tf
 
 from tfecho.echoing import echo
 from tfecho.shuffling import shuffle_after_echo
+from tfecho.stalling import echo_on_stall
 from tfecho.stats import Stats
 
 Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
 
 # Tensors of these types are as large as what they refer to.
 _UNSIZED = (tf.string, tf.variant, tf.resource)
+
+# Batches made ahead of a training that echoes on stall.
+BATCHES_AHEAD = 2
 
 _logger = logging.getLogger("tfecho")
 
@@ -161,6 +165,43 @@ def echoed(
     return copies.apply(shuffle)
 
   return apply
+
+
+def echoed_on_stall(
+  max_factor: int,
+  *,
+  batch_size: int,
+  repeat_size: int,
+  stats: Stats | None,
+  implementation: str,
+) -> Transformation:
+  """`echo_on_stall` before a `batch` and a prefetch of `BATCHES_AHEAD`.
+
+  Args:
+    max_factor: see `echo_on_stall`.
+    batch_size: elements that the stage behind asks for at once.
+    repeat_size: see `echo_on_stall`.
+    stats: see `echo_on_stall`.
+    implementation: see `echo`; "graph" is refused.
+
+  Returns:
+    A function to pass to `tf.data.Dataset.apply`.
+  """
+  if implementation == "graph":
+    raise ValueError(
+      '`max_factor` needs the native implementation, got "graph"'
+    )
+  # Until all of this is full, requests come as fast as they are served, which
+  # says nothing about the training: what waits behind, and the batch in the
+  # making, whose elements may be on their way through a parallel map.
+  downstream = (BATCHES_AHEAD + 2) * batch_size
+  return echo_on_stall(
+    max_factor,
+    buffer_size=2 * batch_size,
+    repeat_size=repeat_size,
+    warmup=2 * batch_size + downstream,
+    stats=stats,
+  )
 
 
 def _size(element_spec: Any, count: int) -> str:

@@ -79,10 +79,11 @@ def try_load() -> Library | None:
       except NativeUnavailableError as error:
         _given_up = True
         _logger.warning(
-          "tfecho: falling back to the graph implementation, which is slower,"
-          " since the native one can't be used: %s\nOnce that is mended,"
-          " `python -m tfecho.native build` gets it; implementation='graph'"
-          " silences this.",
+          "tfecho: falling back to the graph implementation, which is slower"
+          " and does not keep copies apart, so that batches may hold an element"
+          " twice, since the native one can't be used: %s\nOnce that is"
+          " mended, `python -m tfecho.native build` gets it;"
+          " implementation='graph' silences this.",
           error,
         )
     return _loaded

@@ -1,0 +1,127 @@
+"""Pipelines that echo on stall: the sizes that they choose, and their promises.
+
+What is repeated depends on time, which no test goes by: upstream is held back
+by a gate, or only what holds at any timing is asserted.
+"""
+
+import collections
+import threading
+
+import keras
+import pytest
+import tensorflow as tf
+
+import tfecho
+from tfecho import Pipeline, stages
+
+pytestmark = pytest.mark.usefixtures("native_ops")
+
+PLACES = ["read", "decode", "augment", "batch"]
+BATCH = 4
+
+
+def pipeline(n):
+  return Pipeline(tf.data.Dataset.range(n), read=tf.identity, batch_size=BATCH)
+
+
+def held_pipeline(gate):
+  """A pipeline whose source gives an element for every permit of `gate`."""
+
+  def hold(x):
+    assert gate.acquire(timeout=60)
+    return x
+
+  source = tf.data.Dataset.range(1_000).map(
+    lambda x: tf.ensure_shape(tf.numpy_function(hold, [x], tf.int64), [])
+  )
+  return Pipeline(source, read=tf.identity, batch_size=BATCH)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_element_comes_at_least_once_and_at_most_as_often_as_allowed(
+  place,
+):
+  dataset = pipeline(100).dataset(echo_after=place, max_factor=3, repeat=False)
+  order = [int(x) for batch in dataset for x in batch]
+  counts = collections.Counter(order)
+  assert list(dict.fromkeys(order)) == list(range(100))
+  assert max(counts.values()) <= 3
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_fills_the_stages_behind_it_does_not_look_like_a_stall(place):
+  """Upstream gives just what is asked for before the training starts."""
+  gate = threading.Semaphore(0)
+  stats = tfecho.Stats()
+  dataset = held_pipeline(gate).dataset(
+    echo_after=place, max_factor=100, stats=stats
+  )
+  batches = iter(dataset)
+  gate.release(BATCH)
+  next(batches)
+  assert stats.emitted == stats.consumed
+  gate.release(1_000)
+
+
+@pytest.mark.parametrize("place", PLACES[:3])
+def test_a_stall_puts_no_element_into_a_batch_twice(place):
+  """After the warm-up upstream stands still; there is much to choose from."""
+  batches_of_warmup = 2 + stages.BATCHES_AHEAD + 2
+  gate = threading.Semaphore(BATCH * (batches_of_warmup + 4))
+  stats = tfecho.Stats()
+  dataset = held_pipeline(gate).dataset(
+    echo_after=place, max_factor=100, stats=stats
+  )
+  batches = iter(dataset)
+  for _ in range(30):
+    batch = next(batches).numpy()
+    assert len(set(batch)) == BATCH
+  assert stats.emitted > stats.consumed  # There was a stall.
+  gate.release(10_000)
+
+
+def test_it_starts_again_at_the_end_unless_told_otherwise():
+  dataset = pipeline(10).dataset(echo_after="decode", max_factor=2)
+  assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY
+
+
+def test_an_epoch_has_the_steps_of_a_pass_without_a_repeat():
+  steps = pipeline(10).steps_per_epoch(echo_after="decode", max_factor=8)
+  assert steps == pipeline(10).steps_per_epoch() == 3
+
+
+def test_fit_makes_these_steps():
+  examples = Pipeline(
+    tf.data.Dataset.range(10),
+    decode=lambda x: (tf.ones([3]), tf.cast(x, tf.float32)[None]),
+    batch_size=BATCH,
+  )
+  echo = {"echo_after": "decode", "max_factor": 4}
+  model = keras.Sequential([keras.Input([3]), keras.layers.Dense(1)])
+  model.compile("sgd", "mse")
+  model.fit(
+    examples.dataset(**echo),
+    steps_per_epoch=examples.steps_per_epoch(**echo),
+    epochs=3,
+    verbose=0,
+  )
+  assert int(model.optimizer.iterations) == 9
+
+
+@pytest.mark.parametrize(
+  "arguments, message",
+  [
+    ({"factor": 2}, "`factor` and `max_factor` exclude each other.*2.*8"),
+    ({"echo_after": None}, "go together, got None and 8"),
+    ({"max_factor": 0}, "`max_factor`.*0"),
+    ({"max_factor": 2.5}, "`max_factor`.*2.5"),
+    ({"rounding": "random"}, "`rounding` needs `factor`.*random"),
+    ({"echo_buffer": 0}, "`echo_buffer`.*`max_factor`"),
+    ({"echo_buffer": BATCH}, "`echo_buffer`.*at least 8.*4"),
+    ({"implementation": "graph"}, "`max_factor`.*native.*graph"),
+  ],
+)
+def test_what_cannot_work_is_refused(arguments, message):
+  arguments = {"echo_after": "decode", "max_factor": 8, **arguments}
+  with pytest.raises(ValueError, match=message):
+    pipeline(10).dataset(**arguments)
