@@ -1,12 +1,24 @@
 """Training with Keras, and what it takes to do so under an echo."""
 
 from tfecho.training import schedules
+from tfecho.training.callbacks import (
+  BackupAndRestore,
+  EchoFactorSchedule,
+  EchoMonitor,
+  FreshEpochs,
+  StopAtTarget,
+)
 from tfecho.training.durations import Duration, Timeline
 from tfecho.training.layout import check_layout, to_channels_last
 from tfecho.training.precision import check_precision, set_precision
 
 __all__ = [
+  "BackupAndRestore",
   "Duration",
+  "EchoFactorSchedule",
+  "EchoMonitor",
+  "FreshEpochs",
+  "StopAtTarget",
   "Timeline",
   "check_layout",
   "check_precision",

@@ -1,0 +1,207 @@
+"""Training that goes on where it was, with the data that comes next.
+
+    backup = BackupAndRestore("backup", data=dataset, every_steps=1_000)
+    model.fit(
+      backup.data,
+      initial_epoch=backup.initial_epoch,
+      epochs=90,
+      callbacks=[..., backup],
+    )
+
+Killed at any time and started again, the same lines go on from the last backup.
+The model, the optimizer and the position in the data are those of a training
+that was not interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from tfecho.checks import checked_int
+from tfecho.training.callbacks.backup_folder import BackupFolder, Position
+from tfecho.training.callbacks.continued_dataset import ContinuedDataset
+from tfecho.training.callbacks.epochs import EndsEpochs
+
+
+class BackupAndRestore(EndsEpochs):
+  """Backs up model, optimizer and the position in the input.
+
+  Keras' own callback of this name restores the weights, and starts the data
+  anew: what comes early in the data is then seen too often. Here, the batches
+  seen before an interruption and after it are together exactly those of a
+  training without one.
+
+  A backup is made when training begins, at the end of every epoch, and every
+  so many steps. It is written to a folder of its own, which is then renamed:
+  whenever the process dies, there is a complete one. Backups are removed when
+  the training ends.
+
+  What it takes:
+
+  *   The TensorFlow backend and one replica. A `MirroredStrategy` draws from
+      iterators of its own, and JAX's `fit` reads two batches ahead of what it
+      trains on: their positions can't be saved, and both are refused.
+  *   A pipeline that can be saved, with seeds where it shuffles. Random numbers
+      must come from stateless operations, as for `Pipeline`.
+  *   Epochs of a known number of steps: finite data of known cardinality, or
+      endless data and `steps_per_epoch`, which `steps_per_execution` divides.
+
+  The logs of an epoch that was interrupted cover its steps since the backup.
+  Other callbacks start anew. The random state of `Dropout` and the like is
+  saved with Keras 3, and can't be with Keras 2.
+
+  List it last: what other callbacks do at the end of an epoch, as to the
+  learning rate, is then part of the backup.
+
+  Attributes:
+    data: `data`, to be given to `fit`. It is one endless stream: iterating
+      goes on where it was.
+    initial_epoch: epoch to go on with, to be given to `fit`. 0 if there is no
+      backup.
+  """
+
+  def __init__(
+    self,
+    directory: str | os.PathLike,
+    *,
+    data: tf.data.Dataset,
+    every_steps: int | None = None,
+    variables: Mapping[str, tf.Variable] | None = None,
+  ):
+    """Looks for a backup; it is restored when training begins.
+
+    Args:
+      directory: where backups are, and nothing else. On a file system where a
+        folder is renamed at once.
+      data: batches to train on.
+      every_steps: steps between two backups, beside those at the end of every
+        epoch.
+      variables: what else to save, by name: the factor of an echo, if that is
+        a variable.
+
+    Raises:
+      ValueError: if an argument is not as described, or the backend of Keras is
+        not TensorFlow.
+    """
+    super().__init__()
+    backend = keras.backend.backend()
+    if backend != "tensorflow":
+      raise ValueError(
+        "`BackupAndRestore` needs the TensorFlow backend: with the backend"
+        f" {backend!r}, `fit` reads ahead of what it trains on, and the"
+        " position in the data is not that of the training"
+      )
+    if not isinstance(data, tf.data.Dataset):
+      raise ValueError(
+        f"`data` must be a `tf.data.Dataset`, got {type(data).__name__}"
+      )
+    if every_steps is not None:
+      every_steps = checked_int("every_steps", every_steps, at_least=1)
+    self.data = ContinuedDataset(data)
+    self._backups = BackupFolder(pathlib.Path(directory))
+    self._every_steps = every_steps
+    self._variables = dict(variables or {})
+    self._position = self._backups.position() or Position()
+    self._restored = False
+    self._steps_since_backup = 0
+
+  @property
+  def initial_epoch(self) -> int:
+    """Epoch to go on with."""
+    return self._position.epoch
+
+  def on_train_begin(self, logs: Any = None) -> None:
+    """Restores the last backup, or makes the first one."""
+    self._check_training()
+    optimizer = self.model.optimizer
+    if not getattr(optimizer, "built", False):
+      optimizer.build(self.model.trainable_variables)
+    self._checkpoint = tf.train.Checkpoint(
+      model=self.model,
+      optimizer=optimizer,
+      data=self.data.iterator,
+      random=_random_state(self.model),
+      **self._variables,
+    )
+    self.data.is_used = False
+    self._restored = self._backups.restore(self._checkpoint)
+    if not self._restored:
+      self._position = Position()
+      self._save()
+
+  def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    """Checks that `fit` goes on with the epoch of the backup."""
+    if self._restored and epoch != self._position.epoch:
+      raise ValueError(
+        f"the backup is from epoch {self._position.epoch}, and `fit` starts"
+        f" with epoch {epoch}: give it `initial_epoch=backup.initial_epoch`"
+      )
+    if not self._restored:
+      self._position = Position(epoch)
+    self._restored = False
+    self._first_step = self._position.step
+
+  def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    """Checks that `fit` uses the data whose position is saved."""
+    if not self.data.is_used:
+      raise ValueError(
+        "`fit` must train on `backup.data` itself, not on the data it was made"
+        " of, nor with `class_weight`, which makes another dataset of it"
+      )
+
+  def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    """Makes a backup when it is time to, and ends an epoch that was resumed."""
+    step = self._first_step + batch + 1
+    self._steps_since_backup += step - self._position.step
+    self._position = Position(self._position.epoch, step)
+    if step >= self._steps_per_epoch:
+      if self._first_step > 0:
+        self.end_epoch()
+    elif self._every_steps and self._steps_since_backup >= self._every_steps:
+      self._save()
+
+  def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    """Makes a backup."""
+    super().on_epoch_end(epoch, logs)
+    self._position = Position(epoch + 1)
+    self._save()
+
+  def on_train_end(self, logs: Any = None) -> None:
+    """Removes the backups, since there is nothing left to go on with."""
+    self._backups.clear()
+    self._position = Position()
+
+  def _save(self) -> None:
+    self._backups.write(self._checkpoint, self._position)
+    self._steps_since_backup = 0
+
+  def _check_training(self) -> None:
+    with self.model.distribute_strategy.scope():
+      if tf.distribute.has_strategy():
+        raise ValueError(
+          "`BackupAndRestore` needs a model without a distribution strategy:"
+          " replicas draw from iterators whose position can't be saved"
+        )
+    if not self.model.built:
+      raise ValueError("the model must be built before `fit` can resume it")
+    self._steps_per_epoch = self.params["steps"]
+    self.data.check_epochs(self._steps_per_epoch)
+    per_execution = int(self.model.steps_per_execution)
+    if self._steps_per_epoch % per_execution:
+      raise ValueError(
+        f"`steps_per_execution`={per_execution} must divide the steps of an"
+        f" epoch, which are {self._steps_per_epoch}"
+      )
+
+
+def _random_state(model: keras.Model) -> list[tf.Variable]:
+  """The seeds of random layers, which TensorFlow does not find by itself."""
+  if not hasattr(keras, "ops"):  # Keras 2
+    return []
+  return [variable.value for variable in model.non_trainable_variables]

@@ -1,0 +1,153 @@
+"""The end of a training at a target, and what it took."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from tfecho.checks import checked_int
+
+# Rounding errors of means: 0.99 three times must count as 0.99.
+_TOLERANCE = 1e-9
+
+
+class StopAtTarget(keras.callbacks.Callback):
+  """Stops the training at a target, and says what it took to get there.
+
+  A single evaluation crosses a target by luck. So a target may be asked to be
+  the mean of the last few (`mean_of`), or to stay reached (`patience`).
+
+  Attributes:
+    reached: None, or what it took: `epoch`, counted from 0; `steps`; `seconds`
+      of training, validation left out; and the logs of that evaluation, with
+      `fresh_read` and `fresh_consumed` where an `EchoMonitor` stands before
+      this callback. With `steps_per_execution`, steps are whole executions.
+
+  >>> import keras, numpy
+  >>> from tfecho.training import StopAtTarget
+  >>> model = keras.Sequential([keras.layers.Dense(1)])
+  >>> model.compile(loss="mse")
+  >>> stop = StopAtTarget("loss", 1e9)
+  >>> ones = numpy.ones((6, 1))
+  >>> _ = model.fit(ones, ones, 2, epochs=9, verbose=0, callbacks=[stop])
+  >>> stop.reached["epoch"], stop.reached["steps"]
+  (0, 3)
+  """
+
+  def __init__(
+    self,
+    metric: str,
+    value: float,
+    *,
+    patience: int = 0,
+    mean_of: int = 1,
+    mode: str | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+  ):
+    """Watches the metric in the logs of every epoch that has it.
+
+    Args:
+      metric: its name in the logs, such as "val_accuracy".
+      value: what it has to reach.
+      patience: for how many further evaluations in a row it has to stay
+        reached. What is recorded is the first of them.
+      mean_of: of how many evaluations, up to the present one, the mean has to
+        reach it. Before there are as many, nothing is reached.
+      mode: "max" if a larger metric is better, "min" if a smaller one is. Need
+        not be given for names that end with "accuracy" or "loss".
+      clock: what tells the time in seconds.
+
+    Raises:
+      ValueError: if an argument is not as described.
+    """
+    super().__init__()
+    self._metric = metric
+    self._value = value
+    self._sign = _sign(metric, mode)
+    self._patience = checked_int("patience", patience, at_least=0)
+    self._mean_of = checked_int("mean_of", mean_of, at_least=1)
+    self._clock = clock
+    self.reached: dict[str, Any] | None = None
+
+  def on_train_begin(self, logs: Any = None) -> None:
+    """Starts anew."""
+    self.reached = None
+    self._records: list[dict[str, Any]] = []
+    self._values: list[float] = []
+    self._steps_before = self._steps = 0
+    self._seconds = 0.0
+    self._since: float | None = None
+    # What `fit` trains on between two calls. Asked for only once: the JAX
+    # backend writes its state back whenever a callback asks for the model.
+    self._steps_per_execution = int(self.model.steps_per_execution)
+
+  def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    """Starts the clock."""
+    self._steps_before = self._steps
+    self._since = self._clock()
+
+  def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    """Counts steps."""
+    self._steps = self._steps_before + batch + self._steps_per_execution
+
+  def on_test_begin(self, logs: Any = None) -> None:
+    """Stops the clock while the model is validated."""
+    self._stop_clock()
+
+  def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    """Stops the training if the target has been reached for long enough."""
+    self._stop_clock()
+    logs = logs or {}
+    if self._metric not in logs:
+      self._check_missing(logs)
+      return
+    self._values.append(float(logs[self._metric]))
+    if not self._is_reached():
+      self._records = []
+      return
+    counts = {"epoch": epoch, "steps": self._steps, "seconds": self._seconds}
+    self._records.append({**logs, **counts})
+    if len(self._records) > self._patience:
+      self.reached = self._records[0]
+      self.model.stop_training = True
+
+  def on_train_end(self, logs: Any = None) -> None:
+    """Warns if there was nothing to watch."""
+    if not self._values:
+      warnings.warn(
+        f"`StopAtTarget` never saw the metric {self._metric!r}", stacklevel=2
+      )
+
+  def _stop_clock(self) -> None:
+    if self._since is not None:
+      self._seconds += self._clock() - self._since
+      self._since = None
+
+  def _is_reached(self) -> bool:
+    if len(self._values) < self._mean_of:
+      return False
+    mean = math.fsum(self._values[-self._mean_of :]) / self._mean_of
+    return self._sign * (mean - self._value) >= -_TOLERANCE
+
+  def _check_missing(self, logs: dict[str, Any]) -> None:
+    # Epochs without validation have no metrics of it.
+    validated = any(name.startswith("val_") for name in logs)
+    if validated or not self._metric.startswith("val_"):
+      raise ValueError(
+        f"`metric` must be one of {sorted(logs)}, got {self._metric!r}"
+      )
+
+
+def _sign(metric: str, mode: str | None) -> int:
+  if mode is None:
+    mode = {"accuracy": "max", "loss": "min"}.get(metric.split("_")[-1])
+  if mode not in ("max", "min"):
+    raise ValueError(
+      f"`mode` must be 'max' or 'min' for the metric {metric!r}, got {mode!r}"
+    )
+  return 1 if mode == "max" else -1
