@@ -16,7 +16,7 @@ _CASE = flags.DEFINE_string(
 )
 _ROUNDS = flags.DEFINE_integer(
   "rounds",
-  11,
+  21,
   "Rounds, in each of which every contender of a case is measured once.",
   lower_bound=1,
 )
