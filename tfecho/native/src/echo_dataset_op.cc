@@ -14,6 +14,7 @@
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/dataset.h"
+#include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
 
 namespace tfecho {
@@ -144,6 +145,8 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     if (left_ == 0) {
       TF_RETURN_IF_ERROR(TakeFresh(ctx, end_of_sequence));
       if (*end_of_sequence) return absl::OkStatus();
+    } else if (element_.empty()) {
+      TF_RETURN_IF_ERROR(TakeAgain(ctx));
     }
     Emit(ctx, out_tensors);
     return absl::OkStatus();
@@ -161,7 +164,8 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
   absl::Status SaveInternal(SerializationContext* ctx,
                             IteratorStateWriter* writer) override {
     absl::MutexLock lock(&mu_);
-    const bool has_element = left_ > 0 && !ctx->symbolic_checkpoint();
+    const bool has_element =
+        left_ > 0 && !element_.empty() && !ctx->symbolic_checkpoint();
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kExhausted, !input_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kLeft, left_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEmitted, emitted_));
@@ -192,8 +196,8 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     } else {
       TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
     }
-    if (left_ == 0) return absl::OkStatus();
-    if (!has_element) return TakeAgain(ctx);
+    element_.clear();
+    if (!has_element) return absl::OkStatus();
     return ReadElement(ctx, reader, prefix(), kElement, *dataset(), &element_);
   }
 
@@ -206,13 +210,16 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     }
     TF_RETURN_IF_ERROR(counter_.ReadFactor());
     int64_t copies = 0;
-    TF_RETURN_IF_ERROR(HoldingUpstream(ctx, [&](IteratorContext* held) {
+    const absl::Status taken = HoldingUpstream(ctx, [&](IteratorContext* held) {
       TF_RETURN_IF_ERROR(input_->GetNext(held, &element_, end_of_sequence));
       if (*end_of_sequence) return absl::OkStatus();
       return counter_.Next(held, &copies);
-    }));
+    });
+    // With no element in hand there is nothing to hold upstream back for, and
+    // a restored iterator should not meet one that failed again.
+    if (!taken.ok() || *end_of_sequence) ctx->MergeCheckpoint(upstream_.get());
+    TF_RETURN_IF_ERROR(taken);
     if (*end_of_sequence) {
-      ctx->MergeCheckpoint(upstream_.get());
       input_.reset();
       return absl::OkStatus();
     }
@@ -221,14 +228,21 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     return absl::OkStatus();
   }
 
+  // Takes the element that was in hand when a symbolic checkpoint was written.
+  // Not a part of restoring: upstream may fail where it failed before, which
+  // belongs into the stream.
   absl::Status TakeAgain(IteratorContext* ctx)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    std::vector<Tensor> element;
     bool end_of_sequence = false;
     TF_RETURN_IF_ERROR(HoldingUpstream(ctx, [&](IteratorContext* held) {
-      TF_RETURN_IF_ERROR(input_->GetNext(held, &element_, &end_of_sequence));
+      TF_RETURN_IF_ERROR(input_->GetNext(held, &element, &end_of_sequence));
       return counter_.SkipDraw(held);
     }));
-    if (!end_of_sequence) return absl::OkStatus();
+    if (!end_of_sequence) {
+      element_ = std::move(element);
+      return absl::OkStatus();
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "The checkpoint does not fit this dataset: the input of ", prefix(),
         " ends before the element that was being echoed"));
@@ -305,6 +319,10 @@ REGISTER_OP(TFECHO_ECHO_OP)
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")
     .SetShapeFn(shape_inference::ScalarShape);
+
+// An input of type resource makes an op count as stateful, variable or not, and
+// a pipeline that echoes inside of `interleave` could not be saved.
+ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS(TFECHO_ECHO_OP);
 
 REGISTER_KERNEL_BUILDER(Name(TFECHO_ECHO_OP).Device(DEVICE_CPU),
                         EchoDatasetOp);

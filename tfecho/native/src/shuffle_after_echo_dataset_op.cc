@@ -23,6 +23,7 @@
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/dataset.h"
+#include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/lib/random/philox_random.h"
 #include "tensorflow/core/lib/random/random_distributions.h"
@@ -562,6 +563,9 @@ REGISTER_OP(TFECHO_SHUFFLE_AFTER_ECHO_OP)
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")
     .SetShapeFn(shape_inference::ScalarShape);
+
+// As for an echo.
+ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS(TFECHO_SHUFFLE_AFTER_ECHO_OP);
 
 REGISTER_KERNEL_BUILDER(Name(TFECHO_SHUFFLE_AFTER_ECHO_OP).Device(DEVICE_CPU),
                         ShuffleAfterEchoDatasetOp);
