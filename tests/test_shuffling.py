@@ -173,9 +173,10 @@ class TestUniformity:
     allowed = size - distance + 1
     ranks = np.zeros(allowed)
     recent = collections.deque(maxlen=distance - 1)
-    for element in order[:emissions]:
-      candidates = [x for x in range(size) if x not in recent]
-      ranks[candidates.index(element)] += 1
+    for position, element in enumerate(order[: emissions + distance]):
+      if position >= distance:  # At first, more are allowed.
+        candidates = [x for x in range(size) if x not in recent]
+        ranks[candidates.index(element)] += 1
       recent.append(element)
     expected = emissions / allowed
     chi_square = ((ranks - expected) ** 2 / expected).sum()
