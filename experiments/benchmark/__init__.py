@@ -13,7 +13,7 @@ here.
 
 import importlib
 
-SUITES = ("overhead", "ideal")
+SUITES = ("overhead", "ideal", "precision", "layout")
 
 
 def load(suite):
