@@ -77,6 +77,7 @@ def fresh_to_target(finished):
     yticklabels=names,
   )
   axes.set_xlim(left=0)
+  axes.set_ylim(-0.7, len(rows) - 0.3)
   axes.xaxis.set_major_formatter("{x:,.0f}")
   return figure
 
@@ -197,7 +198,7 @@ def _draw_ideal_marks(axes, rows):
   positions = range(len(rows))
   ideal = [fresh / row.arm.factor for row in reversed(rows)]
   axes.plot(ideal, positions, "x", color="gray", label="if copies were fresh")
-  axes.legend(frameon=False, fontsize="small")
+  axes.legend(frameon=False, fontsize="small", loc="lower right")
 
 
 def _draw_ideal(axes, rows, ticks):
