@@ -14,9 +14,10 @@ IS_KERAS_2 = keras.__version__.startswith("2.")
 
 
 @pytest.fixture(autouse=True)
-def default_policy():
+def defaults():
   yield
   keras.mixed_precision.set_global_policy("float32")
+  keras.backend.set_image_data_format("channels_last")
 
 
 # --- What is compared -------------------------------------------------------
@@ -958,6 +959,18 @@ def test_the_precision_stays_whatever_the_global_policy_is_now(policy):
     layer = new.get_layer(old.name)
     assert layer.compute_dtype == old.compute_dtype
     assert layer.output.dtype == old.output.dtype
+
+
+# the default data format while the model is made, and while it is converted
+@pytest.mark.parametrize("later", ["channels_first", "channels_last"])
+def test_channels_first_may_have_been_the_default(later):
+  keras.backend.set_image_data_format("channels_first")
+  model = sequential(
+    (3, 4, 5), layers.Conv2D(4, 3, padding="same"),
+    layers.GlobalMaxPooling2D(keepdims=True), layers.Flatten(), layers.Dense(2),
+  )
+  keras.backend.set_image_data_format(later)
+  assert_computes_the_same(model)
 
 
 def test_integer_images_stay_integers():
