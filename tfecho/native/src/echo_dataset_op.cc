@@ -166,7 +166,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     absl::MutexLock lock(&mu_);
     const bool has_element =
         left_ > 0 && !element_.empty() && !ctx->symbolic_checkpoint();
-    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kExhausted, !input_));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kExhausted, exhausted_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kLeft, left_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEmitted, emitted_));
     TF_RETURN_IF_ERROR(
@@ -175,7 +175,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     if (has_element) {
       TF_RETURN_IF_ERROR(WriteElement(writer, prefix(), kElement, element_));
     }
-    return input_ ? SaveInput(ctx, writer, input_) : absl::OkStatus();
+    return SaveInput(ctx, writer, input_);
   }
 
   absl::Status RestoreInternal(IteratorContext* ctx,
@@ -191,11 +191,8 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     TF_RETURN_IF_ERROR(
         ReadScalarWithin(reader, prefix(), kHasElement, 0, 1, &has_element));
     TF_RETURN_IF_ERROR(counter_.Restore(ctx, prefix(), reader));
-    if (exhausted) {
-      input_.reset();
-    } else {
-      TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
-    }
+    exhausted_ = exhausted == 1;
+    TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
     element_.clear();
     if (!has_element) return absl::OkStatus();
     return ReadElement(ctx, reader, prefix(), kElement, *dataset(), &element_);
@@ -204,7 +201,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
  private:
   absl::Status TakeFresh(IteratorContext* ctx, bool* end_of_sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (!input_) {
+    if (exhausted_) {
       *end_of_sequence = true;
       return absl::OkStatus();
     }
@@ -220,7 +217,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     if (!taken.ok() || *end_of_sequence) ctx->MergeCheckpoint(upstream_.get());
     TF_RETURN_IF_ERROR(taken);
     if (*end_of_sequence) {
-      input_.reset();
+      exhausted_ = true;
       return absl::OkStatus();
     }
     left_ = copies;
@@ -278,7 +275,9 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
 
   absl::Mutex mu_;
   CopyCounter counter_ ABSL_GUARDED_BY(mu_);
+  // Kept when it has ended: its state holds the seeds of the epochs to come.
   std::unique_ptr<IteratorBase> input_ ABSL_GUARDED_BY(mu_);
+  bool exhausted_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<Tensor> element_ ABSL_GUARDED_BY(mu_);
   int64_t left_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t emitted_ ABSL_GUARDED_BY(mu_) = 0;

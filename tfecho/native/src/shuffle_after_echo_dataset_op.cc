@@ -295,14 +295,14 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
                                            dataset()->buffer_size_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kMinDistance,
                                            dataset()->min_distance_));
-    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEnded, !input_));
+    TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEnded, ended_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kPosition, position_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEmpty, empty_));
     TF_RETURN_IF_ERROR(counter_.Save(ctx, prefix(), writer));
     TF_RETURN_IF_ERROR(SaveRandomness(writer));
     TF_RETURN_IF_ERROR(SaveSlots(ctx, writer));
     TF_RETURN_IF_ERROR(SaveInput(ctx, writer, seeds_));
-    return input_ ? SaveInput(ctx, writer, input_) : absl::OkStatus();
+    return SaveInput(ctx, writer, input_);
   }
 
   absl::Status RestoreInternal(IteratorContext* ctx,
@@ -321,9 +321,9 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     TF_RETURN_IF_ERROR(RestoreRandomness(reader));
     TF_RETURN_IF_ERROR(RestoreSlots(ctx, reader));
     TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, seeds_));
-    if (!ended) return RestoreInput(ctx, reader, input_);
-    input_.reset();
-    emptying_.Start(slots_);
+    TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
+    ended_ = ended == 1;
+    if (ended_) emptying_.Start(slots_);
     return absl::OkStatus();
   }
 
@@ -341,7 +341,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   // Takes fresh elements until no slot is empty or the input has ended. An
   // error leaves what was taken so far in place.
   absl::Status Fill(IteratorContext* ctx) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    while (input_ && (empty_ >= 0 || NumSlots() < dataset()->buffer_size_)) {
+    while (!ended_ && (empty_ >= 0 || NumSlots() < dataset()->buffer_size_)) {
       Slot fresh;
       bool end_of_sequence = false;
       TF_RETURN_IF_ERROR(counter_.ReadFactor());
@@ -368,7 +368,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   }
 
   void EndInput(IteratorContext* ctx) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    input_.reset();
+    ended_ = true;
     for (int64_t i = 0; i < NumSlots(); ++i) {
       slots_[i].priority = randomness_.Sample();
       MarkChanged(ctx, i);
@@ -378,7 +378,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
 
   // The slot to emit from; -1 at the end.
   int64_t Choose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (!input_) return emptying_.Next(slots_, position_);
+    if (ended_) return emptying_.Next(slots_, position_);
     // At most `min_distance` - 1 slots rest, which is less than half of them.
     int64_t i;
     do {
@@ -398,7 +398,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     slot.release = position_ + dataset()->min_distance_ - 1;
     if (--slot.left > 0) {
       *out_tensors = slot.element;
-      if (!input_) {
+      if (ended_) {
         slot.priority = randomness_.Sample();
         emptying_.Rest(i);
       }
@@ -406,7 +406,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
       RecordBufferDequeue(ctx, slot.element);
       *out_tensors = std::move(slot.element);
       slot.element.clear();
-      if (input_) empty_ = i;
+      if (!ended_) empty_ = i;
     }
     MarkChanged(ctx, i);
   }
@@ -508,10 +508,11 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
 
   absl::Mutex mu_;
   CopyCounter counter_ ABSL_GUARDED_BY(mu_);
+  // Both are kept when they have done their work: their states hold the seeds
+  // of the epochs to come.
   std::unique_ptr<IteratorBase> input_ ABSL_GUARDED_BY(mu_);
-  // Kept after its two numbers are drawn: its state holds the seeds of the
-  // epochs to come.
   std::unique_ptr<IteratorBase> seeds_ ABSL_GUARDED_BY(mu_);
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
   Randomness randomness_ ABSL_GUARDED_BY(mu_);
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mu_);
   // The slot that waits for a fresh element, or -1.
