@@ -97,9 +97,12 @@ def read(model: keras.Model) -> Graph:
 
 def has_graph(operation: Any) -> bool:
   """Whether an operation is a functional or Sequential model, and built."""
-  return isinstance(operation, keras.Model) and bool(
-    getattr(operation, "outputs", None)
-  )
+  if not isinstance(operation, keras.Model):
+    return False
+  try:
+    return bool(getattr(operation, "outputs", None))
+  except ValueError:  # Keras 3.5, of a Sequential model that is not built
+    return False
 
 
 def _config(model: keras.Model) -> dict[str, Any]:
