@@ -12,6 +12,7 @@ test. Unset, it means both, but the native half is skipped, with a
 reason, on a machine without a compiler. A compiler that fails is a failure.
 """
 
+import collections
 import os
 
 # TensorFlow reads this when it is imported, so it stands before the imports.
@@ -47,6 +48,14 @@ def pytest_configure(config):
       "TFECHO_TEST_IMPLEMENTATIONS must be a comma-separated list of "
       f"{IMPLEMENTATIONS}, got {WANTED!r}"
     )
+
+
+def pytest_terminal_summary(terminalreporter):
+  """Says once for each reason how many tests were skipped for it."""
+  reports = terminalreporter.stats.get("skipped", [])
+  reasons = collections.Counter(report.longrepr[-1] for report in reports)
+  for reason, count in reasons.items():
+    terminalreporter.write_line(f"{count} x {reason}")
 
 
 # Session scope: a property test may take it too, since Hypothesis refuses
