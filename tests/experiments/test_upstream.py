@@ -16,11 +16,13 @@ def test_every_example_that_is_read_is_counted_once():
   assert upstream.read == 10
 
 
-def test_read_ahead_counts_as_read():
+def test_what_a_batch_takes_counts_as_read():
   upstream = Upstream()
   options = tf.data.Options()
-  # Else TensorFlow adds read-ahead of its own at the end.
+  # Else TensorFlow adds a prefetch, and turns the map into a parallel one.
+  options.autotune.enabled = False
   options.experimental_optimization.inject_prefetch = False
+  options.experimental_optimization.map_parallelization = False
   data = _keys(100).map(upstream.wrap(lambda key: key)).batch(8)
   next(iter(data.with_options(options)))
   assert upstream.read == 8
