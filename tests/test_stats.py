@@ -214,7 +214,9 @@ def test_waiting_and_thinking_are_told_apart():
   dataset = tf.data.Dataset.range(2).map(
     lambda x: tf.numpy_function(late, [x], tf.int64)
   )
-  iterator = iter(dataset.apply(tfecho.monitor(stats)))
+  options = tf.data.Options()
+  options.autotune.enabled = False  # Else the map runs ahead, in parallel.
+  iterator = iter(dataset.apply(tfecho.monitor(stats)).with_options(options))
   next(iterator)
   assert stats.wait_seconds >= pause
   assert stats.think_seconds == 0
