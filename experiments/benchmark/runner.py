@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import importlib.metadata
 import json
 import os
 import pathlib
 import platform
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -181,14 +181,12 @@ def write_json(path: str | os.PathLike, rows: Iterable[Row]) -> None:
 
 
 def _versions() -> dict[str, str]:
-  """Versions of Python and of the packages that are installed."""
-  versions = {"python": platform.python_version()}
-  for package in _PACKAGES:
-    try:
-      versions[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      pass
-  return versions
+  """Versions of Python and of those packages that took part."""
+  imported = [name for name in _PACKAGES if name in sys.modules]
+  return {
+    "python": platform.python_version(),
+    **{name: sys.modules[name].__version__ for name in imported},
+  }
 
 
 def _cpu() -> str:

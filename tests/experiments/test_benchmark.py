@@ -10,6 +10,7 @@ import sys
 import pytest
 import tensorflow as tf
 
+import tfecho
 from experiments import benchmark
 from experiments.benchmark import drive, ideal, runner
 
@@ -165,7 +166,8 @@ class TestJson:
     }
     assert record["rows"][1]["bound"]["at_most"] is None
     assert record["versions"]["python"] == sys.version.split()[0]
-    assert record["versions"]["numpy"]
+    assert record["versions"]["tensorflow"] == tf.__version__
+    assert record["versions"]["tfecho"] == tfecho.__version__
     assert record["cpu"]
     assert re.match(r"\d{4}-\d\d-\d\dT", record["date"])
 
