@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.benchmark import layout, precision, training
+from experiments.benchmark import fused, layout, precision, training
 from experiments.workloads import resnet
 from tfecho.training import check_layout
 
@@ -43,13 +43,60 @@ def test_a_probe_trains_the_model():
 
 
 @pytest.mark.parametrize("name", ["float32", "mixed_bfloat16"])
-def test_a_network_has_the_precision_of_its_contender(name, monkeypatch):
+@pytest.mark.parametrize(
+  "change", [lambda model: model, fused.with_fused_normalization]
+)
+def test_a_network_has_the_precision_of_its_contender(
+  name, change, monkeypatch
+):
   models = []
   monkeypatch.setattr(training, "step_of", models.append)
-  precision._step(name)
+  precision._step(name, change)
   [model] = models
   assert model.dtype_policy.name == name
   assert keras.mixed_precision.global_policy().name == "float32"
+
+
+def test_normalization_in_one_op_computes_what_keras_computes():
+  model = training.resnet32()
+  in_one_op = fused.with_fused_normalization(model)
+  names = [[x.name for x in each.layers[1:]] for each in (model, in_one_op)]
+  assert names[0] == names[1]
+  in_one_op.set_weights(model.get_weights())
+  images = np.random.RandomState(0).randn(4, *SHAPE).astype("float32")
+  for is_training in (False, True):  # in training, statistics change
+    np.testing.assert_allclose(
+      in_one_op(images, training=is_training),
+      model(images, training=is_training),
+      rtol=1e-3,
+      atol=1e-4,
+    )
+
+
+@pytest.mark.skipif(
+  keras.__version__.startswith("2."), reason="Keras 2 does so by itself"
+)
+def test_normalization_in_one_op_learns_the_same_statistics():
+  plain = keras.layers.BatchNormalization(momentum=0.5)
+  in_one_op = fused.FusedBatchNormalization(momentum=0.5)
+  images = np.random.RandomState(0).randn(2, 3, 4, 5).astype("float32")
+  outputs = [layer(images, training=True) for layer in (plain, in_one_op)]
+  np.testing.assert_allclose(*outputs, rtol=1e-4, atol=1e-5)
+  *_, mean, variance = plain.get_weights()
+  pixels = 2 * 3 * 4
+  variance = 0.5 + (variance - 0.5) * pixels / (pixels - 1)
+  *_, new_mean, new_variance = in_one_op.get_weights()
+  np.testing.assert_allclose(new_mean, mean, rtol=1e-4, atol=1e-6)
+  np.testing.assert_allclose(new_variance, variance, rtol=1e-4)
+
+
+@pytest.mark.skipif(
+  keras.__version__.startswith("2."), reason="Keras 2 does so by itself"
+)
+def test_normalization_in_one_op_refuses_channels_first():
+  layer = fused.FusedBatchNormalization(axis=1, name="first")
+  with pytest.raises(ValueError, match="'first'.*channels_last only"):
+    layer(np.zeros((2, 3, 4, 5), "float32"))
 
 
 # what Linux says of a processor, whether it multiplies bfloat16
@@ -77,7 +124,7 @@ def test_nothing_is_known_where_linux_does_not_tell(tmp_path):
 def test_the_time_is_bounded_only_where_bfloat16_is_multiplied(monkeypatch):
   for known in (True, False):
     monkeypatch.setattr(precision, "multiplies_bfloat16", lambda k=known: k)
-    [bound] = precision.cases()[0].bounds
+    [bound] = precision.cases()[1].bounds
     assert (bound.at_most is not None) is known
 
 
