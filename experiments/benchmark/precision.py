@@ -119,4 +119,4 @@ def _digits(workload, seed):
     batch_size=workload.batch_size,
     seed=seed,
   )
-  return pipeline.dataset()
+  return pipeline.dataset(implementation="graph")
