@@ -203,7 +203,8 @@ def _transposed(
 ) -> Callable[[Weights], Weights]:
   """Transposes weights of a shape; others, such as counts, stay."""
   return lambda weights: [
-    w.transpose(order) if w.shape == tuple(shape) else w for w in weights
+    w.reshape(shape).transpose(order) if w.ndim == len(shape) else w
+    for w in weights
   ]
 
 
@@ -241,7 +242,7 @@ def with_data_format(layer: Any, call: Call) -> Plan:
     )
   new = clone(layer, data_format="channels_last")
   if data_format(new) != "channels_last":
-    raise refusal(layer, "it does not take `data_format` from its `config`")
+    raise refusal(layer, "its `data_format` can't be set from its configuration")
   return Plan(new, LAST)
 
 
