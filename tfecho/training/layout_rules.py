@@ -199,7 +199,7 @@ def _permuted(order: Order) -> Callable[[Weights], Weights]:
 
 
 def _transposed(
-  shape: list[int | None], order: np.ndarray
+  shape: list[Any], order: np.ndarray
 ) -> Callable[[Weights], Weights]:
   """Transposes weights of a shape; others, such as counts, stay."""
   return lambda weights: [
@@ -242,7 +242,7 @@ def with_data_format(layer: Any, call: Call) -> Plan:
     )
   new = clone(layer, data_format="channels_last")
   if data_format(new) != "channels_last":
-    raise refusal(layer, "its `data_format` can't be set from its configuration")
+    raise refusal(layer, "its configuration does not set its `data_format`")
   return Plan(new, LAST)
 
 
