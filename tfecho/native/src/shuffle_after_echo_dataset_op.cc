@@ -274,7 +274,10 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
                                std::vector<Tensor>* out_tensors,
                                bool* end_of_sequence) override {
     absl::MutexLock lock(&mu_);
+    if (!keep_changed_) changed_.clear();
+    keep_changed_ = true;
     TF_RETURN_IF_ERROR(Fill(ctx));
+    keep_changed_ = false;
     const int64_t i = Choose();
     *end_of_sequence = i < 0;
     if (i >= 0) Emit(ctx, i, out_tensors);
@@ -427,7 +430,6 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kNumSlots, NumSlots()));
     if (ctx->symbolic_checkpoint()) {
       for (int64_t i : changed_) TF_RETURN_IF_ERROR(SaveSlot(i, writer));
-      changed_.clear();
       return absl::OkStatus();
     }
     for (int64_t i = 0; i < NumSlots(); ++i) {
@@ -458,6 +460,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kEmpty, -1,
                                         num_slots - 1, &empty_));
     slots_.clear();
+    keep_changed_ = true;
     for (int64_t i = 0; i < num_slots; ++i) {
       slots_.emplace_back();
       TF_RETURN_IF_ERROR(RestoreSlot(ctx, reader, i));
@@ -520,7 +523,11 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   // How many elements were emitted.
   int64_t position_ ABSL_GUARDED_BY(mu_) = 0;
   Emptying emptying_ ABSL_GUARDED_BY(mu_);
+  // The slots that a symbolic checkpoint has to be told about.
   std::set<int64_t> changed_ ABSL_GUARDED_BY(mu_);
+  // Whether to tell about them once more: what is written in a request that
+  // fails is lost.
+  bool keep_changed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 std::unique_ptr<IteratorBase>
