@@ -20,6 +20,7 @@ _ROUNDS = flags.DEFINE_integer(
   "Rounds, in each of which every contender of a case is measured once.",
   lower_bound=1,
 )
+flags.DEFINE_alias("repeats", "rounds")
 _OUTPUT = flags.DEFINE_string(
   "output", None, "File to write the measurements to, as JSON."
 )

@@ -1,4 +1,4 @@
-"""Measures contenders side by side and holds their ratios to bounds.
+"""Measures contenders side by side and holds what they cost to bounds.
 
     case = Case(
       what="scalars, e = 2",
@@ -11,11 +11,14 @@
     sys.exit(exit_status(rows))
 
 Nothing here knows TensorFlow: a contender is a function that gets ready and
-returns a *probe*, and every call of the probe returns one measured cost.
+returns a *probe*, and every call of the probe returns one measured cost, or
+several of them by name: those of a contender "echo" that returns
+`{"waiting": 0.1}` are told apart as "echo, waiting".
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import json
@@ -27,7 +30,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-Probe = Callable[[], float]
+Probe = Callable[[], "float | Mapping[str, float]"]
+
+# What is bounded, by its name: from the costs of both sides in one round.
+# The bound of a deviation holds upwards and downwards.
+COMPARISONS = {
+  "ratio": lambda ours, other: ours / other,
+  "excess": lambda ours, other: ours - other,
+  "deviation": lambda ours, other: ours / other - 1,
+}
 
 _PACKAGES = ("tfecho", "tensorflow", "keras", "numpy")
 
@@ -37,14 +48,17 @@ class Bound:
   """`ours` may cost at most `at_most` times what `other` costs.
 
   Attributes:
-    ours: A contender's name.
-    other: The name of the contender it is compared with.
-    at_most: The largest ratio allowed; None where it is only reported.
+    ours: A contender's name, and that of the cost where there are several.
+    other: The same of what it is compared with.
+    at_most: The largest ratio allowed, or whatever is compared; None where it
+      is only reported.
+    compare: One of `COMPARISONS`.
   """
 
   ours: str
   other: str
   at_most: float | None = None
+  compare: str = "ratio"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,17 +99,19 @@ class Row:
   other: Sequence[float]
 
   @property
-  def ratio(self) -> float:
-    """Median over the rounds of the ratio *within* a round.
+  def value(self) -> float:
+    """Median over the rounds of the comparison *within* a round.
 
     What disturbs a shared machine lasts longer than a round, so that both
-    sides of a ratio suffer alike.
+    sides of a comparison suffer alike.
     """
-    return statistics.median(a / b for a, b in zip(self.ours, self.other))
+    compare = COMPARISONS[self.bound.compare]
+    value = statistics.median(map(compare, self.ours, self.other))
+    return abs(value) if self.bound.compare == "deviation" else value
 
   @property
   def ok(self) -> bool:
-    return self.bound.at_most is None or self.ratio <= self.bound.at_most
+    return self.bound.at_most is None or self.value <= self.bound.at_most
 
 
 def measure(
@@ -129,11 +145,18 @@ def interleave(
 ) -> dict[str, list[float]]:
   """Costs by contender, measured A B C, A B C, ... over `rounds` rounds."""
   probes = {name: start() for name, start in contenders.items()}
-  costs = {name: [] for name in probes}
+  costs = collections.defaultdict(list)
   for _ in range(rounds):
     for name, probe in probes.items():
-      costs[name].append(probe())
-  return costs
+      for full_name, cost in _named(name, probe()).items():
+        costs[full_name].append(cost)
+  return dict(costs)
+
+
+def _named(name: str, cost: float | Mapping[str, float]) -> dict[str, float]:
+  if isinstance(cost, Mapping):
+    return {f"{name}, {quantity}": each for quantity, each in cost.items()}
+  return {name: cost}
 
 
 def exit_status(rows: Iterable[Row]) -> int:
@@ -143,7 +166,7 @@ def exit_status(rows: Iterable[Row]) -> int:
 
 def table(rows: Sequence[Row]) -> str:
   """A table for people; costs are medians over the rounds."""
-  lines = [("what", "ours", "other", "ratio", "bound", "ok")]
+  lines = [("what", "ours", "other", "compared", "bound", "ok")]
   lines += [_columns(row) for row in rows]
   widths = [max(map(len, column)) for column in zip(*lines)]
   return "\n".join(
@@ -158,10 +181,14 @@ def _columns(row: Row) -> tuple[str, ...]:
     f"{row.what} [{row.unit}]",
     f"{row.bound.ours}: {statistics.median(row.ours):.4g}",
     f"{row.bound.other}: {statistics.median(row.other):.4g}",
-    f"{row.ratio:.3g}",
-    "-" if at_most is None else f"{at_most:.3g}",
+    _shown(row.value, row.bound.compare),
+    "-" if at_most is None else _shown(at_most, row.bound.compare),
     "-" if at_most is None else "yes" if row.ok else "NO",
   )
+
+
+def _shown(value: float, compare: str) -> str:
+  return f"{value:.1%}" if compare == "deviation" else f"{value:.3g}"
 
 
 def write_json(path: str | os.PathLike, rows: Iterable[Row]) -> None:
@@ -173,7 +200,7 @@ def write_json(path: str | os.PathLike, rows: Iterable[Row]) -> None:
     "cores": os.cpu_count(),
     "load": os.getloadavg(),
     "rows": [
-      {**dataclasses.asdict(row), "ratio": row.ratio, "ok": row.ok}
+      {**dataclasses.asdict(row), "value": row.value, "ok": row.ok}
       for row in rows
     ],
   }

@@ -32,19 +32,20 @@ def replayed(costs, log=None, name=None):
   return start
 
 
-def case(ours, other, *, at_most=None, max_rounds=None):
+def case(ours, other, *, at_most=None, compare="ratio", max_rounds=None):
   return runner.Case(
     what="scalars",
     unit="us",
     contenders={"ours": replayed(ours), "other": replayed(other)},
-    bounds=[runner.Bound("ours", "other", at_most)],
+    bounds=[runner.Bound("ours", "other", at_most, compare)],
     max_rounds=max_rounds,
   )
 
 
-def row(ours, other, at_most=None):
+def row(ours, other, at_most=None, compare="ratio"):
   """The row of a case measured for as many rounds as there are costs."""
-  [measured] = runner.measure([case(ours, other, at_most=at_most)], len(ours))
+  measured_case = case(ours, other, at_most=at_most, compare=compare)
+  [measured] = runner.measure([measured_case], len(ours))
   return measured
 
 
@@ -60,6 +61,13 @@ class TestInterleave:
     contenders = {"A": replayed([1, 2, 3]), "B": replayed([4, 5, 6])}
     assert runner.interleave(contenders, 2) == {"A": [1, 2], "B": [4, 5]}
 
+  def test_costs_of_one_measurement_are_kept_by_name(self):
+    both = [{"waiting": 1, "copies": 2}, {"waiting": 3, "copies": 4}]
+    contenders = {"A": replayed(both), "B": replayed([5, 6])}
+    assert runner.interleave(contenders, 2) == {
+      "A, waiting": [1, 3], "A, copies": [2, 4], "B": [5, 6],
+    }
+
   def test_every_contender_gets_ready_once_before_any_is_measured(self):
     log = []
 
@@ -74,13 +82,43 @@ class TestInterleave:
 class TestRatio:
   def test_is_the_median_of_the_ratios_within_the_rounds(self):
     # Ratios 1/2, 1/4, 3: the ratio of the medians would be 2/4.
-    assert row([1, 2, 9], [2, 8, 3]).ratio == 0.5
+    assert row([1, 2, 9], [2, 8, 3]).value == 0.5
 
   def test_does_not_move_when_a_round_is_slow_for_both(self):
-    assert row([1, 1, 1], [2, 2, 2]).ratio == row([1, 50, 1], [2, 100, 2]).ratio
+    assert row([1, 1, 1], [2, 2, 2]).value == row([1, 50, 1], [2, 100, 2]).value
 
   def test_does_not_move_when_one_measurement_in_three_is_disturbed(self):
-    assert row([1, 900, 1], [2, 2, 2]).ratio == 0.5
+    assert row([1, 900, 1], [2, 2, 2]).value == 0.5
+
+
+class TestOtherComparisons:
+  def test_an_excess_is_the_median_difference_within_the_rounds(self):
+    assert row([3, 5, 9], [1, 4, 2], compare="excess").value == 2
+
+  # ours beside 100, how far that is off
+  @pytest.mark.parametrize(("ours", "off"), [(103, 0.03), (97, 0.03)])
+  def test_a_deviation_counts_in_both_directions(self, ours, off):
+    measured = row([ours], [100], compare="deviation")
+    assert measured.value == pytest.approx(off)
+
+  def test_deviations_in_both_directions_even_out_over_the_rounds(self):
+    measured = row([90, 101, 110], [100] * 3, compare="deviation")
+    assert measured.value == pytest.approx(0.01)
+
+  # comparison, bound, whether 104 beside 100 keeps it
+  @pytest.mark.parametrize(
+    ("compare", "at_most", "ok"),
+    [
+      ("excess", 4, True), ("excess", 3, False),
+      ("deviation", 0.05, True), ("deviation", 0.03, False),
+    ],
+  )
+  def test_the_verdict_is_on_what_is_compared(self, compare, at_most, ok):
+    assert row([104], [100], at_most, compare).ok is ok
+
+  def test_the_table_shows_a_deviation_in_per_cent(self):
+    line = runner.table([row([104], [100], 0.05, "deviation")]).splitlines()[1]
+    assert line.split()[-3:] == ["4.0%", "5.0%", "yes"]
 
 
 class TestVerdict:
@@ -108,7 +146,7 @@ class TestMeasure:
     }
     bounds = [runner.Bound("fast", "slow"), runner.Bound("middle", "slow")]
     rows = runner.measure([runner.Case("x", "us", contenders, bounds)], 2)
-    assert [r.ratio for r in rows] == [1 / 8, 1 / 4]
+    assert [r.value for r in rows] == [1 / 8, 1 / 4]
     assert [r.bound for r in rows] == bounds
 
   # rounds asked for, the case's own limit, rounds measured
@@ -158,10 +196,12 @@ class TestJson:
     assert record["rows"][0] == {
       "what": "scalars",
       "unit": "us",
-      "bound": {"ours": "ours", "other": "other", "at_most": 0.6},
+      "bound": {
+        "ours": "ours", "other": "other", "at_most": 0.6, "compare": "ratio",
+      },
       "ours": [1, 2],
       "other": [2, 4],
-      "ratio": 0.5,
+      "value": 0.5,
       "ok": True,
     }
     assert record["rows"][1]["bound"]["at_most"] is None
@@ -208,7 +248,11 @@ class TestSuites:
   def test_every_bound_names_contenders_of_its_case(self, suite):
     for case in _cases(suite):
       for bound in case.bounds:
-        assert {bound.ours, bound.other} <= set(case.contenders), case.what
+        for name in (bound.ours, bound.other):
+          assert any(
+            name == contender or name.startswith(f"{contender}, ")
+            for contender in case.contenders
+          ), (case.what, name)
 
   @pytest.mark.parametrize("suite", benchmark.SUITES)
   def test_titles_tell_the_cases_apart(self, suite):
@@ -256,6 +300,12 @@ class TestCommandLine:
     assert result.returncode not in (0, None)
     assert named in result.stdout + result.stderr
 
+  def test_repeats_is_another_name_for_rounds(self, tmp_path):
+    output = tmp_path / "benchmark.json"
+    run_fake_suite(1.0, f"--output={output}", "--repeats=2")
+    [row] = json.loads(output.read_text())["rows"]
+    assert row["ours"] == [1.0] * 2
+
   # cost, exit status where the bound is 0.5 of 2.0
   @pytest.mark.parametrize(("cost", "status"), [(1.0, 0), (1.1, 1)])
   def test_exit_status_and_output_tell_a_kept_bound_from_a_missed_one(
@@ -268,7 +318,7 @@ class TestCommandLine:
     assert row["ok"] is (status == 0)
     assert row["ours"] == [cost] * 3
     assert result.stdout.splitlines()[0].split() == [
-      "what", "ours", "other", "ratio", "bound", "ok",
+      "what", "ours", "other", "compared", "bound", "ok",
     ]
 
 
