@@ -22,18 +22,32 @@ class Upstream:
   be checkpointed. One object counts for one iterator.
 
   Attributes:
+    seconds: Time for which an example occupies the link, on average; to be
+      changed at any time.
     read: Examples read, by whichever stage and buffer asked for them.
+    busy_seconds: Time for which they have occupied the link, in all.
   """
 
-  def __init__(self, seconds=0.0):
+  def __init__(self, seconds=0.0, *, jitter=0.0, spell=1, burst=1, seed=0):
     """Makes a link.
 
     Args:
-      seconds: Time for which an example occupies the link. Requests queue: to
-        ask for several at once does not make them come faster.
+      seconds: Time for which an example occupies the link, on average. Requests
+        queue: to ask for several at once does not make them come faster.
+      jitter: Standard deviation of that time over its mean. It is drawn from a
+        gamma distribution: with 1, an exponential one.
+      spell: Examples for which one draw is good.
+      burst: Examples that come at once, after the time of all of them.
+      seed: Of the draws.
     """
+    self.seconds = seconds
     self.read = 0
-    self._seconds = seconds
+    self.busy_seconds = 0.0
+    self._jitter = jitter
+    self._spell = spell
+    self._burst = burst
+    self._draw = np.random.default_rng(seed)
+    self._pace = 1.0  # of this spell, over the mean
     self._free = 0.0  # when the link is free again, on the clock of `_serve`
     self._lock = threading.Lock()
 
@@ -52,14 +66,26 @@ class Upstream:
     return read_over_link
 
   def _serve(self, ordinal):
+    rest = 0.0
     with self._lock:
+      occupied = self._occupied()
       self.read += 1
-      if self._seconds:
+      self.busy_seconds += occupied
+      if self.seconds:
         now = time.perf_counter()
         # Later requests start from here, not from when this thread wakes up:
         # a sleep that takes too long does not make the link any slower.
-        self._free = max(now, self._free) + self._seconds
+        self._free = max(now, self._free) + occupied
         rest = self._free - now
-    if self._seconds:
+    if rest > 0:
       time.sleep(rest)
     return np.int64(ordinal)
+
+  def _occupied(self):
+    """Returns for how long the next example occupies the link."""
+    if self._jitter and self.read % self._spell == 0:
+      shape = 1 / self._jitter**2
+      self._pace = self._draw.gamma(shape, 1 / shape)
+    if self.read % self._burst:
+      return 0.0
+    return self.seconds * self._burst * self._pace
