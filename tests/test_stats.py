@@ -33,11 +33,12 @@ def test_a_full_pass_is_counted(buffer_size, factor, emitted):
   assert counts(stats) == (10, 10, emitted)
 
 
-def test_a_full_pass_through_the_shuffle_is_counted():
+@pytest.mark.parametrize("buffer_size", [0, 1, tf.data.AUTOTUNE])
+def test_a_full_pass_through_the_shuffle_is_counted(buffer_size):
   stats = tfecho.Stats()
   dataset = (
     tf.data.Dataset.range(10)
-    .apply(tfecho.echo(3, stats=stats))
+    .apply(tfecho.echo(3, buffer_size=buffer_size, stats=stats))
     .apply(tfecho.shuffle_after_echo(4, min_distance=2))
   )
   list(dataset)
@@ -125,6 +126,43 @@ def test_a_reset_starts_over():
   assert counts(stats) == (3, 3, 6)
 
 
+def test_an_iterator_goes_on_counting_after_a_reset():
+  stats = tfecho.Stats()
+  dataset = tf.data.Dataset.range(10).apply(
+    tfecho.echo(2, buffer_size=0, stats=stats)
+  )
+  iterator = iter(at_once(dataset))
+  for _ in range(3):
+    next(iterator)
+  stats.reset()
+  next(iterator)
+  assert counts(stats) == (0, 0, 1)
+  assert stats.copies == {2: 1}
+
+
+def test_what_a_dropped_iterator_counted_stays():
+  stats = tfecho.Stats()
+  dataset = tf.data.Dataset.range(10).apply(
+    tfecho.echo(2, buffer_size=0, stats=stats)
+  )
+  iterator = iter(at_once(dataset))
+  for _ in range(5):
+    next(iterator)
+  del iterator
+  assert counts(stats) == (3, 3, 5)
+  assert stats.copies == {2: 2}
+
+
+def test_an_element_that_failed_was_not_read():
+  stats = tfecho.Stats()
+  dataset = tf.data.Dataset.range(5).map(
+    lambda x: tf.debugging.check_numerics(3.0 / tf.cast(x - 2, tf.float32), "")
+  )
+  dataset = dataset.apply(tfecho.echo(2, buffer_size=0, stats=stats))
+  list(dataset.ignore_errors())
+  assert counts(stats) == (4, 4, 8)
+
+
 def test_counters_are_separate():
   first, second = tfecho.Stats(), tfecho.Stats()
   dataset = (
@@ -175,7 +213,10 @@ def test_nothing_comes_between_the_trainer_and_the_monitor():
     assert stats.requests == asked
 
 
-@pytest.mark.parametrize("factor, copies", [(2, {2: 10}), (2.5, {2: 5, 3: 5})])
+@pytest.mark.parametrize(
+  "factor, copies",
+  [(2, {2: 10}), (2.5, {2: 5, 3: 5}), (63.5, {63: 5, 64: 5}), (200, {200: 10})],
+)
 def test_copies_are_counted_by_how_many_there_were(factor, copies):
   stats = tfecho.Stats()
   echo = tfecho.echo(factor, stats=stats)

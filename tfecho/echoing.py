@@ -108,10 +108,12 @@ def echo(
   library = _library(implementation, stats)
 
   def _apply_fn(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    fresh = count_read(dataset, stats)
-    if buffer_size != 0:
-      fresh = fresh.prefetch(buffer_size)
-    return EchoDataset(fresh, parsed, library, stats, name)
+    if buffer_size == 0:
+      return EchoDataset(dataset, parsed, library, stats, name)
+    read = count_read(dataset, stats).prefetch(buffer_size)
+    return EchoDataset(
+      read, parsed, library, stats, name, is_read_counted=True
+    )
 
   return _apply_fn
 
@@ -126,6 +128,7 @@ class EchoDataset(UnaryDataset):
     factor: checked echoing factor.
     library: the native library, or None for the graph implementation.
     stats: where to count, or None.
+    is_read_counted: whether something upstream counts what is read.
   """
 
   def __init__(
@@ -135,16 +138,28 @@ class EchoDataset(UnaryDataset):
     library: native.Library | None,
     stats: Stats | None,
     name: str | None,
+    *,
+    is_read_counted: bool = False,
   ):
     self.fresh = fresh
     self.factor = factor
     self.library = library
     self.stats = stats
+    self.is_read_counted = is_read_counted
     if library is None:
       variant = _graph_variant(fresh, factor, name)
     else:
-      variant = _native_variant(fresh, factor, library, stats, name)
+      variant = _native_variant(self, library, name)
     super().__init__(fresh, variant)
+
+  def op_arguments(self) -> dict[str, Any]:
+    """Returns what tells a native op about this echo, its input excepted."""
+    return dict(
+      stats=0 if self.stats is None else self.stats.id,
+      counts_read=not self.is_read_counted,
+      **self.factor.op_inputs(),
+      **flat_structure(self.fresh),
+    )
 
 
 def _check_buffer_size(buffer_size: Any) -> None:
@@ -182,18 +197,12 @@ def _library(
 
 
 def _native_variant(
-  fresh: tf.data.Dataset,
-  factor: Factor,
-  library: native.Library,
-  stats: Stats | None,
-  name: str | None,
+  echo: EchoDataset, library: native.Library, name: str | None
 ) -> tf.Tensor:
   return library.ops.repeat_dataset_v190705550(
-    tf.data.experimental.to_variant(fresh),
-    stats=0 if stats is None else stats.id,
+    tf.data.experimental.to_variant(echo.fresh),
     metadata=op_metadata(name),
-    **factor.op_inputs(),
-    **flat_structure(fresh),
+    **echo.op_arguments(),
   )
 
 

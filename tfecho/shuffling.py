@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.datasets import UnaryDataset, flat_structure, op_metadata
+from tfecho.datasets import UnaryDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
 
@@ -97,10 +97,8 @@ def shuffle_after_echo(
       seeds=_seeds(seed, reshuffle_each_iteration=reshuffle_each_iteration),
       buffer_size=buffer_size,
       min_distance=min_distance,
-      stats=0 if echo.stats is None else echo.stats.id,
       metadata=op_metadata(name),
-      **echo.factor.op_inputs(),
-      **flat_structure(echo.fresh),
+      **echo.op_arguments(),
     )
     return UnaryDataset(echo.fresh, variant)
 

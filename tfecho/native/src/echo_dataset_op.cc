@@ -24,6 +24,7 @@ using namespace tensorflow;        // NOLINT
 using namespace tensorflow::data;  // NOLINT
 
 constexpr char kStats[] = "stats";
+constexpr char kCountsRead[] = "counts_read";
 constexpr char kExhausted[] = "exhausted";
 constexpr char kEmitted[] = "emitted";
 constexpr char kLeft[] = "left";
@@ -42,14 +43,17 @@ class EchoDatasetOp : public UnaryDatasetOpKernel {
   class Dataset;
   Fraction factor_;
   int64_t stats_id_;
+  bool counts_read_;
 };
 
 class EchoDatasetOp::Dataset : public DatasetBase {
  public:
-  Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t stats_id)
+  Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t stats_id,
+          bool counts_read)
       : DatasetBase(DatasetContext(ctx)),
         input_(input),
         stats_id_(stats_id),
+        counts_read_(counts_read),
         stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {
     input_->Ref();
   }
@@ -97,7 +101,8 @@ class EchoDatasetOp::Dataset : public DatasetBase {
     Node* input;
     std::vector<Node*> draws;
     std::vector<Node*> variables;
-    AttrValue numerator, denominator, num_draws, num_variables, stats;
+    AttrValue numerator, denominator, num_draws, num_variables;
+    AttrValue stats, counts_read;
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, input_, &input));
     TF_RETURN_IF_ERROR(factor_.AddToGraph(ctx, b, &draws, &variables));
     b->BuildAttrValue(factor_.constant().numerator, &numerator);
@@ -105,12 +110,14 @@ class EchoDatasetOp::Dataset : public DatasetBase {
     b->BuildAttrValue(static_cast<int64_t>(draws.size()), &num_draws);
     b->BuildAttrValue(static_cast<int64_t>(variables.size()), &num_variables);
     b->BuildAttrValue(stats_id_, &stats);
+    b->BuildAttrValue(counts_read_, &counts_read);
     return b->AddDataset(this, {{0, input}}, {{1, draws}, {2, variables}},
                          {{"numerator", numerator},
                           {"denominator", denominator},
                           {"num_draws", num_draws},
                           {"num_variables", num_variables},
-                          {kStats, stats}},
+                          {kStats, stats},
+                          {kCountsRead, counts_read}},
                          output);
   }
 
@@ -119,6 +126,8 @@ class EchoDatasetOp::Dataset : public DatasetBase {
 
   const DatasetBase* const input_;
   const int64_t stats_id_;
+  // Whether nothing upstream counts what is read.
+  const bool counts_read_;
   const std::shared_ptr<Stats> stats_;
   Factor factor_;
 };
@@ -126,7 +135,9 @@ class EchoDatasetOp::Dataset : public DatasetBase {
 class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
  public:
   explicit Iterator(const Params& params)
-      : DatasetIterator<Dataset>(params), counter_(&dataset()->factor_) {}
+      : DatasetIterator<Dataset>(params),
+        counter_(&dataset()->factor_),
+        tally_(MakeTally(dataset()->stats_)) {}
 
   bool SymbolicCheckpointCompatible() const override { return true; }
 
@@ -208,7 +219,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     TF_RETURN_IF_ERROR(counter_.ReadFactor());
     int64_t copies = 0;
     const absl::Status taken = HoldingUpstream(ctx, [&](IteratorContext* held) {
-      TF_RETURN_IF_ERROR(input_->GetNext(held, &element_, end_of_sequence));
+      TF_RETURN_IF_ERROR(Read(held, &element_, end_of_sequence));
       if (*end_of_sequence) return absl::OkStatus();
       return counter_.Next(held, &copies);
     });
@@ -233,7 +244,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     std::vector<Tensor> element;
     bool end_of_sequence = false;
     TF_RETURN_IF_ERROR(HoldingUpstream(ctx, [&](IteratorContext* held) {
-      TF_RETURN_IF_ERROR(input_->GetNext(held, &element, &end_of_sequence));
+      TF_RETURN_IF_ERROR(Read(held, &element, &end_of_sequence));
       return counter_.SkipDraw(held);
     }));
     if (!end_of_sequence) {
@@ -243,6 +254,14 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     return absl::FailedPreconditionError(absl::StrCat(
         "The checkpoint does not fit this dataset: the input of ", prefix(),
         " ends before the element that was being echoed"));
+  }
+
+  absl::Status Read(IteratorContext* ctx, std::vector<Tensor>* element,
+                    bool* end_of_sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    TF_RETURN_IF_ERROR(input_->GetNext(ctx, element, end_of_sequence));
+    const bool counts = dataset()->counts_read_ && tally_ != nullptr;
+    if (counts && !*end_of_sequence) tally_->Add(Tally::kRead, 1);
+    return absl::OkStatus();
   }
 
   // Runs `take` so that the new position of upstream reaches the checkpoint
@@ -261,9 +280,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     ++emitted_;
     --left_;
-    if (dataset()->stats_ != nullptr) {
-      dataset()->stats_->CountEmission(emitted_, left_);
-    }
+    if (tally_ != nullptr) tally_->CountEmission(emitted_, left_);
     if (left_ > 0) {
       *out_tensors = element_;
       return;
@@ -275,6 +292,8 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
 
   absl::Mutex mu_;
   CopyCounter counter_ ABSL_GUARDED_BY(mu_);
+  // Null if nobody wants to know.
+  const std::unique_ptr<Tally> tally_ ABSL_GUARDED_BY(mu_);
   // Kept when it has ended: its state holds the seeds of the epochs to come.
   std::unique_ptr<IteratorBase> input_ ABSL_GUARDED_BY(mu_);
   bool exhausted_ ABSL_GUARDED_BY(mu_) = false;
@@ -295,11 +314,13 @@ EchoDatasetOp::EchoDatasetOp(OpKernelConstruction* ctx)
     : UnaryDatasetOpKernel(ctx) {
   OP_REQUIRES_OK(ctx, Factor::ReadAttributes(ctx, &factor_));
   OP_REQUIRES_OK(ctx, ctx->GetAttr(kStats, &stats_id_));
+  OP_REQUIRES_OK(ctx, ctx->GetAttr(kCountsRead, &counts_read_));
 }
 
 void EchoDatasetOp::MakeDataset(OpKernelContext* ctx, DatasetBase* input,
                                 DatasetBase** output) {
-  core::RefCountPtr<Dataset> dataset(new Dataset(ctx, input, stats_id_));
+  core::RefCountPtr<Dataset> dataset(
+      new Dataset(ctx, input, stats_id_, counts_read_));
   OP_REQUIRES_OK(ctx, dataset->InitializeFactor(ctx, factor_));
   *output = dataset.release();
 }
@@ -314,6 +335,7 @@ REGISTER_OP(TFECHO_ECHO_OP)
     .Attr("num_draws: int >= 0")
     .Attr("num_variables: int >= 0")
     .Attr("stats: int")
+    .Attr("counts_read: bool")
     .Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")

@@ -142,9 +142,9 @@ class EchoOnStallDatasetOp::Dataset::Iterator
  public:
   explicit Iterator(const Params& params)
       : DatasetIterator<Dataset>(params),
-        queue_(dataset()->limits_, [stats = dataset()->stats_](int64_t copies) {
-          stats->CountCopies(copies);
-        }) {}
+        tally_(dataset()->stats_),
+        queue_(dataset()->limits_,
+               [this](int64_t copies) { tally_.CountCopies(copies); }) {}
 
   ~Iterator() override {
     if (stop_cancellation_) stop_cancellation_();
@@ -169,8 +169,7 @@ class EchoOnStallDatasetOp::Dataset::Iterator
                                std::vector<Tensor>* out_tensors,
                                bool* end_of_sequence) override {
     EnsureProducer(ctx);
-    Stats& stats = *dataset()->stats_;
-    Add(stats.queued, queue_.num_fresh());
+    tally_.AddConcurrently(Tally::kQueued, queue_.num_fresh());
     Taken taken;
     Popped popped = queue_.TryPop(&taken);
     if (popped == Popped::kNothing) {
@@ -184,8 +183,8 @@ class EchoOnStallDatasetOp::Dataset::Iterator
       return absl::CancelledError("Iterator was cancelled");
     }
     TF_RETURN_IF_ERROR(taken.status);
-    if (popped == Popped::kFresh) Add(stats.consumed, 1);
-    Add(stats.emitted, 1);
+    if (popped == Popped::kFresh) tally_.AddConcurrently(Tally::kConsumed, 1);
+    tally_.AddConcurrently(Tally::kEmitted, 1);
     *out_tensors = std::move(taken.element);
     return absl::OkStatus();
   }
@@ -286,7 +285,7 @@ class EchoOnStallDatasetOp::Dataset::Iterator
     }
     const bool repeatable = taken.status.ok();
     queue_.Push({std::move(taken), repeatable});
-    if (repeatable) Add(dataset()->stats_->read, 1);
+    if (repeatable) tally_.Add(Tally::kRead, 1);
     return false;
   }
 
@@ -401,6 +400,7 @@ class EchoOnStallDatasetOp::Dataset::Iterator
 
   CancellationManager cancellation_;
   std::function<void()> stop_cancellation_;
+  Tally tally_;
   Queue queue_;
   // Acquired before the queue's own lock.
   absl::Mutex input_mu_;

@@ -105,7 +105,8 @@ class MonitorDatasetOp::Dataset : public DatasetBase {
 
 class MonitorDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
  public:
-  explicit Iterator(const Params& params) : DatasetIterator<Dataset>(params) {}
+  explicit Iterator(const Params& params)
+      : DatasetIterator<Dataset>(params), tally_(dataset()->stats_) {}
 
   bool SymbolicCheckpointCompatible() const override { return true; }
 
@@ -118,7 +119,7 @@ class MonitorDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
                                bool* end_of_sequence) override {
     if (dataset()->trainer_) return Time(ctx, out_tensors, end_of_sequence);
     TF_RETURN_IF_ERROR(input_->GetNext(ctx, out_tensors, end_of_sequence));
-    if (!*end_of_sequence) Add(dataset()->stats_->read, 1);
+    if (!*end_of_sequence) tally_.AddConcurrently(Tally::kRead, 1);
     return absl::OkStatus();
   }
 
@@ -143,18 +144,18 @@ class MonitorDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
   // without asking for another.
   absl::Status Time(IteratorContext* ctx, std::vector<Tensor>* out_tensors,
                     bool* end_of_sequence) {
-    Stats& stats = *dataset()->stats_;
     const int64_t asked = EnvTime::NowNanos();
     const int64_t served = last_served_.load(std::memory_order_relaxed);
-    if (served > 0) Add(stats.think_nanos, asked - served);
+    if (served > 0) tally_.AddConcurrently(Tally::kThinkNanos, asked - served);
     TF_RETURN_IF_ERROR(input_->GetNext(ctx, out_tensors, end_of_sequence));
     const int64_t now = EnvTime::NowNanos();
     last_served_.store(now, std::memory_order_relaxed);
-    Add(stats.wait_nanos, now - asked);
-    if (!*end_of_sequence) Add(stats.requests, 1);
+    tally_.AddConcurrently(Tally::kWaitNanos, now - asked);
+    if (!*end_of_sequence) tally_.AddConcurrently(Tally::kRequests, 1);
     return absl::OkStatus();
   }
 
+  Tally tally_;
   std::unique_ptr<IteratorBase> input_;
   std::atomic<int64_t> last_served_{0};
 };

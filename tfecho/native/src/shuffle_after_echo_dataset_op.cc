@@ -35,6 +35,7 @@ using namespace tensorflow;        // NOLINT
 using namespace tensorflow::data;  // NOLINT
 
 constexpr char kStats[] = "stats";
+constexpr char kCountsRead[] = "counts_read";
 constexpr char kBufferSize[] = "buffer_size";
 constexpr char kMinDistance[] = "min_distance";
 constexpr char kEnded[] = "ended";
@@ -147,17 +148,19 @@ class ShuffleAfterEchoDatasetOp : public UnaryDatasetOpKernel {
   int64_t buffer_size_;
   int64_t min_distance_;
   int64_t stats_id_;
+  bool counts_read_;
 };
 
 class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
  public:
   Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t buffer_size,
-          int64_t min_distance, int64_t stats_id)
+          int64_t min_distance, int64_t stats_id, bool counts_read)
       : DatasetBase(DatasetContext(ctx)),
         input_(input),
         buffer_size_(buffer_size),
         min_distance_(min_distance),
         stats_id_(stats_id),
+        counts_read_(counts_read),
         stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {
     input_->Ref();
   }
@@ -215,7 +218,7 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
     std::vector<Node*> draws;
     std::vector<Node*> variables;
     AttrValue numerator, denominator, num_draws, num_variables;
-    AttrValue buffer_size, min_distance, stats;
+    AttrValue buffer_size, min_distance, stats, counts_read;
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, input_, &input));
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, seeds_, &seeds));
     TF_RETURN_IF_ERROR(factor_.AddToGraph(ctx, b, &draws, &variables));
@@ -226,6 +229,7 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
     b->BuildAttrValue(buffer_size_, &buffer_size);
     b->BuildAttrValue(min_distance_, &min_distance);
     b->BuildAttrValue(stats_id_, &stats);
+    b->BuildAttrValue(counts_read_, &counts_read);
     return b->AddDataset(this, {{0, input}, {1, seeds}},
                          {{2, draws}, {3, variables}},
                          {{"numerator", numerator},
@@ -234,7 +238,8 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
                           {"num_variables", num_variables},
                           {kBufferSize, buffer_size},
                           {kMinDistance, min_distance},
-                          {kStats, stats}},
+                          {kStats, stats},
+                          {kCountsRead, counts_read}},
                          output);
   }
 
@@ -246,6 +251,8 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
   const int64_t buffer_size_;
   const int64_t min_distance_;
   const int64_t stats_id_;
+  // Whether nothing upstream counts what is read.
+  const bool counts_read_;
   const std::shared_ptr<Stats> stats_;
   Factor factor_;
 };
@@ -254,7 +261,9 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     : public DatasetIterator<Dataset> {
  public:
   explicit Iterator(const Params& params)
-      : DatasetIterator<Dataset>(params), counter_(&dataset()->factor_) {}
+      : DatasetIterator<Dataset>(params),
+        counter_(&dataset()->factor_),
+        tally_(MakeTally(dataset()->stats_)) {}
 
   bool SymbolicCheckpointCompatible() const override { return true; }
 
@@ -354,6 +363,9 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
         EndInput(ctx);
         return absl::OkStatus();
       }
+      if (dataset()->counts_read_ && tally_ != nullptr) {
+        tally_->Add(Tally::kRead, 1);
+      }
       TF_RETURN_IF_ERROR(counter_.Next(ctx, &fresh.left));
       RecordBufferEnqueue(ctx, fresh.element);
       Place(ctx, std::move(fresh));
@@ -394,9 +406,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     Slot& slot = slots_[i];
     ++slot.emitted;
-    if (dataset()->stats_ != nullptr) {
-      dataset()->stats_->CountEmission(slot.emitted, slot.left - 1);
-    }
+    if (tally_ != nullptr) tally_->CountEmission(slot.emitted, slot.left - 1);
     ++position_;
     slot.release = position_ + dataset()->min_distance_ - 1;
     if (--slot.left > 0) {
@@ -511,6 +521,8 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
 
   absl::Mutex mu_;
   CopyCounter counter_ ABSL_GUARDED_BY(mu_);
+  // Null if nobody wants to know.
+  const std::unique_ptr<Tally> tally_ ABSL_GUARDED_BY(mu_);
   // Both are kept when they have done their work: their states hold the seeds
   // of the epochs to come.
   std::unique_ptr<IteratorBase> input_ ABSL_GUARDED_BY(mu_);
@@ -543,13 +555,15 @@ ShuffleAfterEchoDatasetOp::ShuffleAfterEchoDatasetOp(OpKernelConstruction* ctx)
   OP_REQUIRES_OK(ctx, ctx->GetAttr(kBufferSize, &buffer_size_));
   OP_REQUIRES_OK(ctx, ctx->GetAttr(kMinDistance, &min_distance_));
   OP_REQUIRES_OK(ctx, ctx->GetAttr(kStats, &stats_id_));
+  OP_REQUIRES_OK(ctx, ctx->GetAttr(kCountsRead, &counts_read_));
 }
 
 void ShuffleAfterEchoDatasetOp::MakeDataset(OpKernelContext* ctx,
                                             DatasetBase* input,
                                             DatasetBase** output) {
   core::RefCountPtr<Dataset> dataset(
-      new Dataset(ctx, input, buffer_size_, min_distance_, stats_id_));
+      new Dataset(ctx, input, buffer_size_, min_distance_, stats_id_,
+                  counts_read_));
   OP_REQUIRES_OK(ctx, dataset->InitializeInputs(ctx, factor_));
   *output = dataset.release();
 }
@@ -567,6 +581,7 @@ REGISTER_OP(TFECHO_SHUFFLE_AFTER_ECHO_OP)
     .Attr("buffer_size: int >= 1")
     .Attr("min_distance: int >= 1")
     .Attr("stats: int")
+    .Attr("counts_read: bool")
     .Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")

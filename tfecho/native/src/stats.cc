@@ -1,6 +1,8 @@
 #include "stats.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace tfecho {
 namespace {
@@ -16,33 +18,59 @@ Registry& registry() {
   return *kRegistry;
 }
 
-constexpr std::atomic<int64_t> Stats::*kCounters[] = {
-    &Stats::read,     &Stats::consumed,   &Stats::emitted,     &Stats::queued,
-    &Stats::requests, &Stats::wait_nanos, &Stats::think_nanos,
-};
-
 }  // namespace
 
-void Stats::CountEmission(int64_t copies, int64_t left) {
-  if (copies == 1) Add(consumed, 1);
-  Add(emitted, 1);
-  if (left == 0) CountCopies(copies);
+Tally::Tally(std::shared_ptr<Stats> stats) : stats_(std::move(stats)) {
+  std::lock_guard<std::mutex> lock(stats_->mu_);
+  stats_->tallies_.insert(this);
 }
 
-void Stats::CountCopies(int64_t copies) {
-  std::lock_guard<std::mutex> lock(mu_);
-  ++histogram_[copies];
+Tally::~Tally() {
+  std::lock_guard<std::mutex> lock(stats_->mu_);
+  stats_->tallies_.erase(this);
+  stats_->gone_.Add(*this);
 }
 
-std::map<int64_t, int64_t> Stats::Histogram() const {
+void Stats::Totals::Add(const Tally& tally) {
+  for (size_t i = 0; i < counters.size(); ++i) {
+    counters[i] += tally.counters_[i].load(std::memory_order_relaxed);
+  }
+  for (int64_t copies = 0; copies < Tally::kFewCopies; ++copies) {
+    const int64_t elements =
+        tally.few_copies_[copies].load(std::memory_order_relaxed);
+    if (elements > 0) elements_by_copies[copies] += elements;
+  }
+  std::lock_guard<std::mutex> lock(tally.mu_);
+  for (const auto& [copies, elements] : tally.many_copies_) {
+    elements_by_copies[copies] += elements;
+  }
+}
+
+void Stats::Totals::Subtract(const Totals& other) {
+  for (size_t i = 0; i < counters.size(); ++i) counters[i] -= other.counters[i];
+  for (const auto& [copies, elements] : other.elements_by_copies) {
+    const auto entry = elements_by_copies.find(copies);
+    entry->second -= elements;
+    if (entry->second == 0) elements_by_copies.erase(entry);
+  }
+}
+
+Stats::Totals Stats::Read() const {
   std::lock_guard<std::mutex> lock(mu_);
-  return histogram_;
+  Totals totals = ReadAll();
+  totals.Subtract(at_reset_);
+  return totals;
 }
 
 void Stats::Reset() {
-  for (auto counter : kCounters) (this->*counter).store(0);
   std::lock_guard<std::mutex> lock(mu_);
-  histogram_.clear();
+  at_reset_ = ReadAll();
+}
+
+Stats::Totals Stats::ReadAll() const {
+  Totals totals = gone_;
+  for (const Tally* tally : tallies_) totals.Add(*tally);
+  return totals;
 }
 
 std::shared_ptr<Stats> FindStats(int64_t id) {
@@ -69,19 +97,17 @@ void TfechoStatsUnregister(int64_t id) {
   r.stats.erase(id);
 }
 
-// Copies the counters into `values`, in the order of `kCounters`.
+// Copies the counters into `values`, in the order of `Tally::Counter`.
 void TfechoStatsRead(int64_t id, int64_t* values) {
-  const std::shared_ptr<tfecho::Stats> stats = tfecho::FindStats(id);
-  for (auto counter : tfecho::kCounters) {
-    *values++ = ((*stats).*counter).load(std::memory_order_relaxed);
-  }
+  const tfecho::Stats::Totals totals = tfecho::FindStats(id)->Read();
+  std::copy(totals.counters.begin(), totals.counters.end(), values);
 }
 
 // Copies up to `capacity` entries of the histogram, by rising number of copies,
 // and returns how many there are.
 int64_t TfechoStatsHistogram(int64_t id, int64_t capacity, int64_t* copies,
                              int64_t* elements) {
-  const auto histogram = tfecho::FindStats(id)->Histogram();
+  const auto histogram = tfecho::FindStats(id)->Read().elements_by_copies;
   int64_t i = 0;
   for (const auto& [key, count] : histogram) {
     if (i == capacity) break;
