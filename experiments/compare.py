@@ -44,9 +44,10 @@ _UPSTREAM_MS = flags.DEFINE_float(
 )
 _LEARNING_RATES = flags.DEFINE_string(
   "learning_rates",
-  str(learning_rates.DEFAULT_PATH),
+  None,
   "Path of a JSON file with tuned learning rates (weight change per step, "
-  "without unit), made by `python -m experiments.tune`.",
+  "without unit), made by `python -m experiments.tune`. By default the "
+  "recorded one, learning_rates.json beside this script.",
 )
 _OUTPUT_DIR = flags.DEFINE_string(
   "output_dir",
@@ -68,7 +69,7 @@ def main():
 
 def _planned_runs():
   """Returns the runs that the flags ask for, if they make sense."""
-  path = _LEARNING_RATES.value
+  path = _LEARNING_RATES.value or learning_rates.DEFAULT_PATH
   find = functools.partial(learning_rates.find, learning_rates.load(path))
   request = request_flags.request(
     seeds=range(_SEEDS.value), upstream_ms=_UPSTREAM_MS.value

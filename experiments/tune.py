@@ -54,9 +54,10 @@ _OUTPUT_DIR = flags.DEFINE_string(
 )
 _LEARNING_RATES = flags.DEFINE_string(
   "learning_rates",
-  str(learning_rates.DEFAULT_PATH),
+  None,
   "Path of the JSON file that the rates are written to; entries of other "
-  "workloads, measures and arms stay in it.",
+  "workloads, measures and arms stay in it. By default the one that "
+  "comparisons read, learning_rates.json beside this script.",
 )
 
 
@@ -73,7 +74,8 @@ def main():
     if settings in wanted:
       groups[settings.measure, settings.arm].append(record)
   learning_rates.update(
-    _LEARNING_RATES.value, [entry(group) for group in groups.values()]
+    _LEARNING_RATES.value or learning_rates.DEFAULT_PATH,
+    [entry(group) for group in groups.values()],
   )
 
 

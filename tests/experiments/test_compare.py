@@ -109,3 +109,5 @@ def test_help_explains_every_flag():
   done = _compare("--help")
   for flag in ("arms", "factors", "seeds", "measure", "upstream_ms", "workers"):
     assert f"--{flag}:" in done.stdout or f"--[no]{flag}:" in done.stdout
+  # A default that depends on where the checkout lies explains nothing.
+  assert f"default: '{ROOT}" not in done.stdout

@@ -30,13 +30,13 @@ def test_what_a_batch_takes_counts_as_read():
   assert upstream.read == 8
 
 
-def test_the_stage_keeps_shapes_and_does_not_stop_a_checkpoint():
+def test_the_stage_keeps_shapes_and_does_not_stop_a_checkpoint(tmp_path):
   upstream = Upstream()
   data = _keys(10).map(upstream.wrap(lambda key: key))
   assert data.element_spec[0] == tf.TensorSpec([], tf.int64)
   iterator = iter(data)
   next(iterator)
-  tf.train.Checkpoint(iterator=iterator).write("ram:///upstream")
+  tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "upstream"))
 
 
 class Clock:
