@@ -35,8 +35,9 @@ def draw(finished):
   figures = {}
   if summary.targets(finished):
     figures["fresh_to_target"] = fresh_to_target(finished)
+  if any(_smooth(run)[1] for run in finished if _is_plain(run, "target")):
     figures["curves"] = curves(finished)
-  if len(_factors(finished)) > 2:  # the baseline's and two more make a line
+  if _have_a_line(finished):
     figures["factors"] = factors(finished)
   if summary.final(finished):
     figures["final"] = final(finished)
@@ -246,6 +247,14 @@ def _baseline(rows):
     if row.arm == Arm() and math.isfinite(row.consumed.median):
       return row.consumed.median
   return None
+
+
+def _have_a_line(finished):
+  """Whether there is one over the factors: two, besides the baseline's."""
+  if len(_factors(finished)) < 3:
+    return False
+  rows = summary.to_target(finished, summary.targets(finished)[-1])
+  return any(math.isfinite(row.consumed.median) for row in rows)
 
 
 def _factors(finished):

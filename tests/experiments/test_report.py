@@ -78,8 +78,18 @@ def test_only_what_was_measured_is_shown(make_record, tmp_path):
 
 
 def test_runs_of_which_none_arrived_make_a_report(make_record, tmp_path):
-  report.write([make_record(metric=0.1)], tmp_path)
+  missed = [make_record("after_decode", n, metric=0.1) for n in (2, 4, 8)]
+  report.write([make_record(metric=0.1), *missed], tmp_path)
+  assert not (tmp_path / "factors.png").exists()
   assert "not reached" in (tmp_path / "report.html").read_text()
+
+
+def test_runs_too_short_for_a_curve_make_a_report(make_record, tmp_path):
+  run = make_record()
+  for values in run["curve"].values():
+    del values[1:]
+  report.write([run], tmp_path)
+  assert not (tmp_path / "curves.png").exists()
 
 
 def test_the_same_runs_give_the_same_files(finished, tmp_path):
