@@ -1,7 +1,8 @@
 """Every public transformation, applied with arguments that show what it does.
 
-  for use in USES.values():
-    dataset = use.apply(dataset, implementation="native")
+  @each_use
+  def test_the_number_is_known(use, implementation):
+    dataset = use.apply(tf.data.Dataset.range(3), implementation)
 
 A transformation is a public function that returns one, so that a new one is
 found by itself; a test then asks for a use of it.
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
+import pytest
 import tensorflow as tf
 
 import tfecho
@@ -45,6 +47,10 @@ class Use(NamedTuple):
       for i, element in enumerate(fresh)
       for _ in range((i + 1) * p // q - i * p // q)
     ]
+
+  def comparable(self, elements):
+    """Returns a list of `elements`, sorted where chance decides the order."""
+    return list(elements) if self.in_order else sorted(elements, key=str)
 
 
 def echo(*args, **kwargs):
@@ -117,6 +123,22 @@ USES = {
   ),
   "monitor": Use("monitor", monitored, implementations=("native",)),
 }
+
+
+def each_of(uses):
+  """Returns a decorator: a test for each use, with each implementation."""
+  return pytest.mark.parametrize(
+    "use, implementation",
+    [
+      pytest.param(use, implementation, id=f"{name}-{implementation}")
+      for name, use in uses.items()
+      for implementation in use.implementations
+    ],
+    indirect=["implementation"],
+  )
+
+
+each_use = each_of(USES)
 
 
 def public_transformations():

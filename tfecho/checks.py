@@ -24,3 +24,12 @@ def check_function(argument: str, value: Any) -> None:
   """Raises ValueError if `value` is neither None nor can be called."""
   if value is not None and not callable(value):
     raise ValueError(f"`{argument}` must be a function or None, got {value!r}")
+
+
+def check_name(name: Any) -> None:
+  """Raises ValueError if `name` is neither None nor an identifier."""
+  if name is not None and not (isinstance(name, str) and name.isidentifier()):
+    raise ValueError(
+      "`name` must be None or a valid identifier, of letters, digits and"
+      f" underscores, got {name!r}"
+    )

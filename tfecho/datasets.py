@@ -54,6 +54,6 @@ def op_metadata(name: str | None) -> bytes:
   from tensorflow.core.framework import dataset_metadata_pb2
 
   metadata = dataset_metadata_pb2.Metadata()
-  if name:
-    metadata.name = name
+  if name is not None:
+    metadata.name = name.encode()
   return metadata.SerializeToString()

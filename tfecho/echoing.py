@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
+from tfecho.checks import check_name
 from tfecho.datasets import (
   UnaryDataset,
   flat_components,
@@ -103,6 +104,7 @@ def echo(
   parsed = Factor.parse(factor, rounding=rounding, seed=seed)
   check_implementation(implementation)
   _check_buffer_size(buffer_size)
+  check_name(name)
   if stats is not None:
     check_stats(stats)
   library = _library(implementation, stats)

@@ -20,6 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
+from tfecho.checks import check_name
 from tfecho.datasets import UnaryDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
@@ -73,6 +74,7 @@ def shuffle_after_echo(
   """
   _check_size(buffer_size, "buffer_size")
   _check_size(min_distance, "min_distance")
+  check_name(name)
   if min_distance > max(buffer_size // 2, 1):
     raise ValueError(
       "`min_distance` must be at most `buffer_size` // 2 ="

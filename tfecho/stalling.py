@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.checks import checked_int
+from tfecho.checks import check_name, checked_int
 from tfecho.datasets import UnaryDataset, flat_structure, op_metadata
 from tfecho.stats import Stats, check_stats
 
@@ -102,6 +102,7 @@ def echo_on_stall(
     "repeat_size": _size("repeat_size", repeat_size, buffer_size, at_least=1),
     "warmup": _size("warmup", warmup, buffer_size, at_least=0),
   }
+  check_name(name)
   if stats is not None:
     check_stats(stats)
   library = native.load()

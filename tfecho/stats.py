@@ -23,6 +23,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
+from tfecho.checks import check_name
 from tfecho.datasets import UnaryDataset, flat_structure, op_metadata
 
 _FIELDS = (
@@ -175,6 +176,7 @@ def monitor(
     ValueError: if `stats` is no `tfecho.Stats`.
   """
   check_stats(stats)
+  check_name(name)
 
   def _apply_fn(dataset: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()

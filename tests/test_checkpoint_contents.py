@@ -1,0 +1,296 @@
+"""What is in the checkpoint of an iterator, and what can't be.
+
+That iterators go on where they were saved is tested in test_checkpoints.py.
+"""
+
+import glob
+import os
+
+import pytest
+import tensorflow as tf
+from elements import STRUCTURES, plain_elements
+from iterators import plain_and_symbolic, resume, save, values, with_options
+from transformations import echo, shuffled_echo
+
+import tfecho
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@plain_and_symbolic
+@pytest.mark.parametrize(
+  "apply",
+  [echo(2), shuffled_echo(2, 2, seed=5)],
+  ids=["echo", "shuffle_after_echo"],
+)
+def test_elements_of_every_kind_are_saved_between_their_copies(
+  structure, apply, symbolic, implementation, tmp_path
+):
+  def dataset():
+    data = apply(STRUCTURES[structure](), implementation)
+    return with_options(data, symbolic=symbolic)
+
+  iterator = iter(dataset())
+  next(iterator)
+  saved = save(iterator, tmp_path / "iterator")
+  assert plain_elements(resume(dataset(), saved)) == plain_elements(iterator)
+
+
+@plain_and_symbolic
+@pytest.mark.parametrize(
+  "apply",
+  [
+    echo(1.5, rounding="random"),
+    shuffled_echo(2, 3),
+    shuffled_echo(2, 3, reshuffle_each_iteration=False),
+  ],
+  ids=["random echo", "shuffle", "shuffle, always the same"],
+)
+def test_an_epoch_that_nobody_seeded_goes_on_too(
+  apply, symbolic, implementation, tmp_path
+):
+  def dataset():
+    data = apply(tf.data.Dataset.range(20), implementation)
+    return with_options(data, symbolic=symbolic)
+
+  iterator = iter(dataset())
+  for _ in range(7):
+    next(iterator)
+  saved = save(iterator, tmp_path / "iterator")
+  assert values(resume(dataset(), saved)) == values(iterator)
+
+
+class TestVariableFactor:
+  """Its value is no part of the iterator: the restored one reads it anew."""
+
+  def dataset(self, factor, implementation):
+    options = tf.data.Options()
+    # Nothing may read ahead of the test with the value from before.
+    options.experimental_optimization.inject_prefetch = False
+    if implementation == "graph":
+      options.experimental_external_state_policy = (
+        tf.data.experimental.ExternalStatePolicy.IGNORE
+      )
+    data = echo(factor)(tf.data.Dataset.range(4), implementation)
+    return data.with_options(options)
+
+  def test_the_copies_in_progress_keep_their_number(
+    self, implementation, tmp_path
+  ):
+    factor = tfecho.factor_variable(3)
+    iterator = iter(self.dataset(factor, implementation))
+    assert [next(iterator).numpy() for _ in range(4)] == [0, 0, 0, 1]
+    saved = save(iterator, tmp_path / "iterator")
+
+    other = tfecho.factor_variable(2)
+    restored = resume(self.dataset(other, implementation), saved)
+    assert values(restored) == [1, 1, 2, 2, 3, 3]
+
+  def test_a_remainder_is_carried_over(self, implementation, tmp_path):
+    factor = tfecho.factor_variable(1.5)
+    iterator = iter(self.dataset(factor, implementation))
+    assert next(iterator).numpy() == 0
+    saved = save(iterator, tmp_path / "iterator")
+    restored = resume(self.dataset(factor, implementation), saved)
+    assert values(restored) == [1, 1, 2, 3, 3]
+
+  def test_the_graph_needs_to_be_told_to_save_it(self, tmp_path):
+    data = echo(tfecho.factor_variable(2))(tf.data.Dataset.range(3), "graph")
+    with pytest.raises(tf.errors.FailedPreconditionError, match="stateful"):
+      save(iter(data), tmp_path / "iterator")
+
+
+class TestUpstreamErrors:
+  """The position behind an element that failed is a position like others."""
+
+  def dataset(self, apply, symbolic):
+    words = tf.data.Dataset.from_tensor_slices(["1", "2", "x", "4", "y", "z"])
+    data = words.repeat(2).map(tf.strings.to_number)
+    return with_options(apply(data, "native"), symbolic=symbolic)
+
+  def rest(self, iterator, save=lambda steps: None):
+    """Returns what is left, errors included; saves before every step."""
+    outcomes = []
+    while True:
+      save(len(outcomes))
+      try:
+        outcomes.append(next(iterator).numpy())
+      except tf.errors.InvalidArgumentError:
+        outcomes.append("error")
+      except StopIteration:
+        return outcomes
+
+  @plain_and_symbolic
+  @pytest.mark.parametrize(
+    "apply",
+    [
+      echo(2),
+      echo(2, buffer_size=0),
+      echo(1.5, rounding="random", seed=3),
+      shuffled_echo(2, 3, seed=5),
+    ],
+    ids=["echo", "nothing read ahead", "random echo", "half-filled shuffle"],
+  )
+  def test_are_no_obstacle(self, native_ops, apply, symbolic, tmp_path):
+    checkpoints = []
+    iterator = iter(self.dataset(apply, symbolic))
+    outcomes = self.rest(
+      iterator, lambda i: checkpoints.append(save(iterator, tmp_path / str(i)))
+    )
+    assert outcomes.count("error") == 6
+    for i, checkpoint in enumerate(checkpoints):
+      rest = self.rest(resume(self.dataset(apply, symbolic), checkpoint))
+      expected = outcomes[i:]
+      if symbolic:
+        # A map or prefetch of TensorFlow that failed writes no new position:
+        # what is restored from there fails once more.
+        rest, expected = (
+          [outcome for outcome in outcomes if outcome != "error"]
+          for outcomes in (rest, expected)
+        )
+      assert rest == expected, i
+
+
+def shuffle_of_all(factor):
+  """A shuffle over the whole input, in which nothing is read ahead."""
+
+  def apply(data, implementation):
+    data = echo(factor, buffer_size=0)(data, implementation)
+    return data.apply(tfecho.shuffle_after_echo(4, seed=5))
+
+  return apply
+
+
+class TestSize:
+  """A checkpoint holds the elements that it has to, and nothing piles up."""
+
+  ELEMENT = 50_000
+  # Positions, names, and the table of the file.
+  OVERHEAD = 15_000
+
+  def size(self, iterator, path):
+    saved = save(iterator, path)
+    return sum(os.path.getsize(name) for name in glob.glob(f"{saved}*"))
+
+  # what is applied, implementation, symbolic, elements in a checkpoint at most
+  @pytest.mark.parametrize(
+    "apply, implementation, symbolic, elements",
+    [
+      (echo(6, buffer_size=0), "native", False, 1),
+      (echo(6, buffer_size=0), "graph", False, 1),
+      (echo(6, buffer_size=2), "native", False, 3),
+      (echo(6, buffer_size=2), "native", True, 0),
+      (echo(6, buffer_size=2), "graph", True, 0),
+      (shuffle_of_all(6), "native", False, 4),
+      (shuffle_of_all(6), "native", True, 4),
+      (shuffle_of_all(100), "native", True, 4),
+      # `Dataset.shuffle` writes every copy.
+      (shuffle_of_all(6), "graph", False, 24),
+    ],
+    indirect=["implementation"],
+  )
+  def test_is_bounded_at_every_step(
+    self, apply, implementation, symbolic, elements, tmp_path
+  ):
+    data = tf.data.Dataset.range(4).map(self.incompressible)
+    data = apply(data, implementation).repeat(2)
+    # Optimized, the map would be a parallel one, with results in store.
+    data = with_options(data, symbolic=symbolic, optimized=False)
+    iterator = iter(data)
+    sizes = [self.size(iterator, tmp_path / "iterator") for _ in iterator]
+    most = elements * self.ELEMENT
+    assert most <= max(sizes) <= most + self.OVERHEAD
+
+  def incompressible(self, i):
+    """Returns an element that no file holds in fewer bytes."""
+    numbers = tf.random.stateless_uniform(
+      [self.ELEMENT // 4], [i, i], None, None, tf.int32
+    )
+    return tf.bitcast(numbers, tf.uint8)
+
+
+@pytest.mark.parametrize("apply", [echo(2), shuffled_echo(2, 3)])
+@pytest.mark.parametrize(
+  "stateful",
+  [
+    lambda i: tf.numpy_function(abs, [i], tf.int64),
+    lambda i: i + tf.random.uniform([], 0, 9, tf.int64),
+  ],
+  ids=["numpy_function", "random.uniform"],
+)
+def test_an_upstream_that_cannot_be_saved_is_refused(
+  apply, stateful, implementation, tmp_path
+):
+  data = tf.data.Dataset.range(1_000).map(stateful)
+  iterator = iter(apply(data, implementation))
+  next(iterator)
+  with pytest.raises(tf.errors.FailedPreconditionError, match="is stateful"):
+    save(iterator, tmp_path / "iterator")
+
+
+def repeated(element):
+  """A dataset of one element, many times."""
+  return tf.data.Dataset.from_tensors(element).repeat(9)
+
+
+# saved from, restored into, what the error says
+MISFITS = {
+  "other factor": (echo(2), echo(3), "numerator is 2 there and 3 here"),
+  "other fraction": (echo(2.5), echo(5), "denominator is 2 there and 1 here"),
+  "other factor of a shuffle": (
+    shuffled_echo(2, 4),
+    shuffled_echo(3, 4),
+    "numerator is 2 there and 3 here",
+  ),
+  "other buffer size": (
+    shuffled_echo(2, 4),
+    shuffled_echo(2, 5),
+    "buffer_size is 4 there and 5 here",
+  ),
+  "other distance": (
+    shuffled_echo(2, 4),
+    shuffled_echo(2, 4, min_distance=2),
+    "min_distance is 1 there and 2 here",
+  ),
+  "shuffle instead of echo": (echo(2), shuffled_echo(2, 4), "ShuffleAfterEcho"),
+  "echo instead of shuffle": (shuffled_echo(2, 4), echo(2), "Echo"),
+}
+
+
+@plain_and_symbolic
+@pytest.mark.parametrize("misfit", MISFITS)
+def test_a_checkpoint_of_another_transformation_is_refused(
+  native_ops, misfit, symbolic, tmp_path
+):
+  saved_from, restored_into, message = MISFITS[misfit]
+  iterator, other = (
+    iter(with_options(apply(repeated([1, 2]), "native"), symbolic=symbolic))
+    for apply in (saved_from, restored_into)
+  )
+  next(iterator)
+  saved = save(iterator, tmp_path / "iterator")
+  with pytest.raises(tf.errors.OpError, match=message):
+    tf.train.Checkpoint(iterator=other).read(saved)
+
+
+@pytest.mark.parametrize("apply", [echo(2), shuffled_echo(2, 4)])
+@pytest.mark.parametrize(
+  "other, message",
+  [
+    ([1, 2, 3], r"is int32\[2\], the dataset has int32\[3\]"),
+    ([[1, 2]], r"is int32\[2\], the dataset has int32\[1,2\]"),
+    ([1.0, 2.0], r"is int32\[2\], the dataset has float\[2\]"),
+    (([1, 2], 3), r"(element|slot0)\[1\]"),
+  ],
+  ids=["length", "rank", "dtype", "components"],
+)
+def test_a_checkpoint_with_elements_of_another_kind_is_refused(
+  native_ops, apply, other, message, tmp_path
+):
+  iterator, restored = (
+    iter(with_options(apply(repeated(element), "native")))
+    for element in ([1, 2], other)
+  )
+  next(iterator)
+  saved = save(iterator, tmp_path / "iterator")
+  with pytest.raises(tf.errors.OpError, match=message):
+    tf.train.Checkpoint(iterator=restored).read(saved)
