@@ -125,20 +125,21 @@ USES = {
 }
 
 
-def each_of(uses):
-  """Returns a decorator: a test for each use, with each implementation."""
+def _each_use(implementations):
   return pytest.mark.parametrize(
     "use, implementation",
     [
       pytest.param(use, implementation, id=f"{name}-{implementation}")
-      for name, use in uses.items()
+      for name, use in USES.items()
       for implementation in use.implementations
+      if implementation in implementations
     ],
     indirect=["implementation"],
   )
 
 
-each_use = each_of(USES)
+each_use = _each_use(IMPLEMENTATIONS)
+each_native_use = _each_use(["native"])
 
 
 def public_transformations():

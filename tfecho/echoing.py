@@ -214,8 +214,6 @@ def _graph_variant(
   flat = flat_components(fresh)
   if factor.variable is None and factor.constant.denominator == 1:
     echoed = _repeat_wholly(flat, factor.constant.numerator, name)
-  elif factor.variable is None and not factor.random:
-    echoed = _repeat_evenly(flat, factor, name)
   else:
     echoed = _repeat_varyingly(flat, factor, name)
   return tf.data.experimental.to_variant(
@@ -229,34 +227,23 @@ def _repeat_wholly(
   return flat.flat_map(lambda *element: _copies(element, copies), name=name)
 
 
-def _repeat_evenly(
-  flat: tf.data.Dataset, factor: Factor, name: str | None
-) -> tf.data.Dataset:
-  p, q = factor.constant.as_integer_ratio()
-
-  def repeat(index: tf.Tensor, element: Any) -> tf.data.Dataset:
-    # The counts recur every q elements; within that period products are small.
-    i = index % q
-    return _copies(element, (i + 1) * p // q - i * p // q)
-
-  return flat.enumerate().flat_map(repeat, name=name)
-
-
 def _repeat_varyingly(
   flat: tf.data.Dataset, factor: Factor, name: str | None
 ) -> tf.data.Dataset:
   if factor.variable is not None:
     flat = flat.flat_map(lambda *element: _once_valid(element, factor.variable))
-  draws = factor.draws() if factor.random else _zeros()
 
-  def count(remainder: tf.Tensor, pair: Any) -> Any:
-    element, draw = pair
+  def count(remainder: tf.Tensor, element: Any, draw: Any = 0) -> Any:
     remainder, copies = factor.next_copies(remainder, draw)
     return remainder, (element, copies)
 
-  counted = tf.data.Dataset.zip((flat, draws)).scan(
-    tf.constant(0, tf.int64), count
-  )
+  # Not by `enumerate`, which counts an element that failed upstream as well.
+  start = tf.constant(0, tf.int64)
+  if factor.random:
+    pairs = tf.data.Dataset.zip((flat, factor.draws()))
+    counted = pairs.scan(start, lambda state, pair: count(state, *pair))
+  else:
+    counted = flat.scan(start, count)
   return counted.flat_map(_copies, name=name)
 
 
