@@ -13,6 +13,11 @@ import dataclasses
 
 PLACES = ("read", "decode", "augment", "batch")
 BASELINE = "baseline"
+ON_STALL = "on_stall"
+
+# Of the echo on stall, which stands where an echo of a fixed factor does best.
+_ON_STALL_PLACE = "decode"
+_ON_STALL_MAX_FACTOR = 8
 
 # Behind every echo but that of batches stands a shuffle, as in the paper.
 _SHUFFLED = "_shuffled"
@@ -26,28 +31,42 @@ class Arm:
   Attributes:
     echo_after: The stage that the echo stands behind, one of `PLACES`; None is
       the baseline, without an echo.
-    factor: How often each element is emitted.
+    factor: How often each element is emitted; on stall, how often at most.
     shuffle: Whether a shuffle buffer stands behind the echo.
+    on_stall: Whether it repeats only what would be waited for.
   """
 
   echo_after: str | None = None
   factor: float = 1
   shuffle: bool = False
+  on_stall: bool = False
 
   def __str__(self):
     if self.echo_after is None:
       return BASELINE
-    return f"{self.kind} e={self.factor:g}"
+    relation = "<=" if self.on_stall else "="
+    return f"{self.kind} e{relation}{self.factor:g}"
 
   @property
   def kind(self):
     """The arm without its factor, as `parse` takes it: "after_decode"."""
     if self.echo_after is None:
       return BASELINE
+    if self.on_stall:
+      return ON_STALL
     if self.shuffle == _shuffles_by_default(self.echo_after):
       return f"after_{self.echo_after}"
     suffix = _SHUFFLED if self.shuffle else _UNSHUFFLED
     return f"after_{self.echo_after}{suffix}"
+
+  @property
+  def tuned_as(self):
+    """The kind of arm whose learning rate is used.
+
+    How often an echo on stall repeats is known only once it has run: it is
+    trained like the fixed echo in its place.
+    """
+    return f"after_{self.echo_after}" if self.on_stall else self.kind
 
 
 def parse(kind, factor=1):
@@ -56,8 +75,9 @@ def parse(kind, factor=1):
   Args:
     kind: "baseline" or "after_" and one of `PLACES`, followed by "_unshuffled"
       for no shuffle buffer behind the echo, or by "_shuffled" for one behind an
-      echo of batches.
-    factor: Echoing factor; the baseline has none and ignores it.
+      echo of batches. Or "on_stall".
+    factor: Echoing factor; the baseline has none and ignores it, and so does
+      "on_stall", which is at most 8.
 
   Returns:
     An `Arm`.
@@ -69,6 +89,8 @@ def parse(kind, factor=1):
     raise ValueError(f"must be one of {', '.join(kinds())}, got {kind!r}")
   if kind == BASELINE:
     return Arm()
+  if kind == ON_STALL:
+    return Arm(_ON_STALL_PLACE, _ON_STALL_MAX_FACTOR, on_stall=True)
   if not 1 <= factor < float("inf"):
     raise ValueError(f"must be finite and at least 1, got {factor:g}")
   place = kind.split("_")[1]
@@ -83,11 +105,11 @@ def kinds():
     for place in PLACES
     for shuffle in [_shuffles_by_default(place) != exception]
   ]
-  return (BASELINE, *(arm.kind for arm in arms))
+  return (BASELINE, *(arm.kind for arm in arms), ON_STALL)
 
 
 def cross(kinds, factors):
-  """Returns every kind with every factor, and the baseline once if asked."""
+  """Returns every kind with every factor; once, where it has none to choose."""
   arms = [parse(kind, factor) for kind in kinds for factor in factors]
   return list(dict.fromkeys(arms))
 

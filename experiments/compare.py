@@ -39,8 +39,14 @@ _UPSTREAM_MS = flags.DEFINE_float(
   "upstream_ms",
   2.0,
   "Delay of reading one example, in milliseconds, in extra runs under the "
-  "first seed of the baseline and the first echo of --arms: their time to the "
-  "target is compared with the time model. 0: no such runs.",
+  "first seed of the baseline, the first echo of --arms and `on_stall`: their "
+  "time to the target is compared with the time model. 0: no such runs.",
+)
+_UPSTREAM_JITTER = flags.DEFINE_float(
+  "upstream_jitter",
+  0.0,
+  "How much that delay fluctuates, as its standard deviation over its mean, "
+  "without unit; it is drawn anew every 256 examples.",
 )
 _LEARNING_RATES = flags.DEFINE_string(
   "learning_rates",
@@ -72,7 +78,9 @@ def _planned_runs():
   path = _LEARNING_RATES.value or learning_rates.DEFAULT_PATH
   find = functools.partial(learning_rates.find, learning_rates.load(path))
   request = request_flags.request(
-    seeds=range(_SEEDS.value), upstream_ms=_UPSTREAM_MS.value
+    seeds=range(_SEEDS.value),
+    upstream_ms=_UPSTREAM_MS.value,
+    upstream_jitter=_UPSTREAM_JITTER.value,
   )
   # Last, since it may compile for a while: a misspelt flag is told before.
   return implementations.resolve(planning.plan(request, find))

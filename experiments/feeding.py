@@ -60,6 +60,13 @@ def _echo(settings):
   if arm.echo_after is None:
     return {}
   buffer = settings.echo_buffer
+  if arm.on_stall:
+    # As many fresh examples as the shuffle of the others holds.
+    return {
+      "echo_after": arm.echo_after,
+      "max_factor": arm.factor,
+      "echo_buffer": buffer,
+    }
   if arm.echo_after == "batch":
     buffer //= settings.batch_size
   return {

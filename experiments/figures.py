@@ -156,7 +156,8 @@ def wall_time(finished):
   positions = [len(rows) - 1 - index for index in range(len(rows))]
   axes.barh(
     [p + 0.2 for p in positions],
-    [row.seconds for row in rows],
+    # Bars of what was not reached have no end to draw.
+    [row.seconds.median if row.reached else 0 for row in rows],
     height=0.4,
     color=_COLORS[0],
     label="measured",
@@ -171,7 +172,11 @@ def wall_time(finished):
   axes.set(
     xlabel="seconds to the target",
     yticks=positions,
-    yticklabels=[f"{row.arm}, R = {row.ratio:.1f}" for row in rows],
+    yticklabels=[
+      f"{row.arm}, R = {row.ratio:.1f}"
+      + (f", jitter {row.upstream_jitter:g}" if row.upstream_jitter else "")
+      for row in rows
+    ],
   )
   axes.legend(frameon=False, fontsize="small")
   return figure

@@ -17,9 +17,12 @@ def resolve(runs):
     runs: List of `RunSettings`, all with the same implementation.
 
   Raises:
-    ValueError: If "native" is asked for and can't be loaded.
+    ValueError: If "native" is asked for and can't be loaded, or something is
+      wanted that "graph" hasn't.
   """
   name = _resolve(runs[0].implementation)
+  if name == "graph" and any(run.arm.on_stall for run in runs):
+    raise ValueError(f"--arms: on_stall needs native ops, got {name!r}")
   return [dataclasses.replace(run, implementation=name) for run in runs]
 
 

@@ -48,7 +48,7 @@ def find(entries, arm, **common):
   Raises:
     ValueError: If nothing was tuned for this kind of arm under these settings.
   """
-  wanted = {**common, "kind": arm.kind}
+  wanted = {**common, "kind": arm.tuned_as}
   assert set(common) == set(_COMMON)
   tuned = [e for e in entries if all(e[k] == v for k, v in wanted.items())]
   if not tuned:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 from experiments import workloads
-from experiments.arms import Arm, cross, parse
+from experiments.arms import ON_STALL, Arm, cross, parse
 from experiments.settings import MEASURES, RunSettings
+
+# The second half of "target" by itself: the time to it behind a slow upstream.
+TIME = "time"
+MEASURED = (*MEASURES, TIME)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +23,7 @@ class Request:
     arms: Kinds of arms, as `arms.parse` takes them.
     factors: Echoing factors, for every kind but the baseline.
     seeds: Seeds of the runs, one run of each arm per seed.
-    measure: Some of `settings.MEASURES`.
+    measure: Some of `MEASURED`.
     targets: Values of the metric, from easy to hard.
     max_steps: Training steps after which a target counts as missed.
     final_steps: Training steps of a run whose final metric is measured.
@@ -28,6 +32,7 @@ class Request:
     echo_buffer: Fresh examples held behind the echo.
     upstream_ms: Milliseconds per example of the runs that are timed; 0 for no
       such runs.
+    upstream_jitter: Standard deviation of that over its mean.
     implementation: "native" or "graph".
   """
 
@@ -45,6 +50,7 @@ class Request:
   echo_buffer: int
   upstream_ms: float
   implementation: str
+  upstream_jitter: float = 0.0
 
 
 def plan(request, rate_of):
@@ -64,32 +70,42 @@ def plan(request, rate_of):
   runs = [
     _run(request, rate_of, arm, measure=measure, seed=seed)
     for measure in request.measure
+    if measure in MEASURES
     for seed in request.seeds
     for arm in compared
+    if not arm.on_stall  # without a slow upstream, it is the baseline
   ]
   return _timed(request, rate_of, compared) + runs
 
 
 def _timed(request, rate_of, compared):
-  """The runs with a slow upstream: the baseline against one echo, one seed."""
-  echoes = [arm for arm in compared if arm.echo_after is not None]
-  if not request.upstream_ms or not echoes or "target" not in request.measure:
+  """The runs with a slow upstream."""
+  if not request.upstream_ms:
     return []
-  group = [Arm(), *(a for a in echoes if a.kind == echoes[0].kind)]
+  delay = {
+    "upstream_ms": float(request.upstream_ms),
+    "upstream_jitter": float(request.upstream_jitter),
+  }
+  seeds = request.seeds if TIME in request.measure else request.seeds[:1]
   return [
-    _run(
-      request,
-      rate_of,
-      arm,
-      measure="target",
-      seed=request.seeds[0],
-      upstream_ms=float(request.upstream_ms),
-    )
-    for arm in group
+    _run(request, rate_of, arm, measure="target", seed=seed, **delay)
+    for seed in seeds
+    for arm in _timed_arms(request, compared)
   ]
 
 
-def _run(request, rate_of, arm, *, measure, seed, upstream_ms=0.0):
+def _timed_arms(request, compared):
+  """All arms if time is what was asked for, else the baseline and one echo."""
+  if TIME in request.measure:
+    return compared
+  echoes = [arm for arm in compared if arm.echo_after is not None]
+  if not echoes or "target" not in request.measure:
+    return []
+  chosen = (echoes[0].kind, ON_STALL)
+  return [Arm(), *(arm for arm in echoes if arm.kind in chosen)]
+
+
+def _run(request, rate_of, arm, *, measure, seed, **delay):
   workload = workloads.get(request.workload, request.preset)
   common = {
     "workload": workload.name,
@@ -104,7 +120,7 @@ def _run(request, rate_of, arm, *, measure, seed, upstream_ms=0.0):
     seed=seed,
     learning_rate=_blame("--learning_rates", rate_of, arm, **common),
     echo_buffer=request.echo_buffer,
-    upstream_ms=upstream_ms,
+    **{"upstream_ms": 0.0, **delay},
     targets=request.targets or workload.targets,
     max_steps=max_steps if measure == "target" else request.final_steps,
     evaluation_steps=request.evaluation_steps or workload.evaluation_steps,
@@ -136,9 +152,9 @@ def _check(request):
   for flag in ("arms", "factors", "measure", "seeds"):
     _check_list(flag, getattr(request, flag))
   for measure in request.measure:
-    if measure not in MEASURES:
+    if measure not in MEASURED:
       raise ValueError(
-        f"--measure: must be some of {_join(MEASURES)}, got {measure!r}"
+        f"--measure: must be some of {_join(MEASURED)}, got {measure!r}"
       )
   if request.targets is not None:
     _check_targets(request.targets, maximize=workload.maximize)
@@ -146,8 +162,29 @@ def _check(request):
     _check_minimum(flag, getattr(request, flag), 1)
   _check_minimum("batch_size", request.batch_size, 1)
   _check_minimum("upstream_ms", request.upstream_ms, 0)
+  _check_minimum("upstream_jitter", request.upstream_jitter, 0)
+  _check_timed(request)
   batch_size = request.batch_size or workload.batch_size
   _check_minimum("echo_buffer", request.echo_buffer, 2 * batch_size)
+
+
+def _check_timed(request):
+  """Checks that there is a slow upstream for whatever needs one."""
+  needs = {
+    "--measure=time": TIME in request.measure,
+    "--arms=on_stall": ON_STALL in request.arms,
+    "--upstream_jitter": request.upstream_jitter > 0,
+  }
+  for flag, is_used in needs.items():
+    if is_used and not request.upstream_ms:
+      raise ValueError(
+        f"--upstream_ms: must be above 0 for {flag}, got {request.upstream_ms}"
+      )
+    if is_used and not {"target", TIME} & set(request.measure):
+      raise ValueError(
+        f"--measure: must name target or {TIME} for {flag}, got "
+        f"{_join(request.measure)}"
+      )
 
 
 def _check_list(flag, values):

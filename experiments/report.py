@@ -208,13 +208,19 @@ def _final_table(finished):
 
 def _timed_table(finished):
   return Table(
-    title="Slow upstream: wall time to the target against the time model",
+    title=(
+      "Slow upstream: wall time to the target against the time model: median "
+      "(smallest-largest) over seeds"
+    ),
     header=(
       "arm",
+      "reached",
       "upstream ms",
       "downstream ms",
       "R",
       "fresh consumed",
+      "copies",
+      "waiting",
       "seconds",
       "time model",
       "speed-up",
@@ -223,11 +229,14 @@ def _timed_table(finished):
     rows=[
       (
         str(row.arm),
-        f"{row.upstream_ms:.2f}",
+        f"{row.reached}/{row.runs}",
+        _upstream(row),
         f"{row.downstream_ms:.2f}",
         f"{row.ratio:.1f}",
-        _number(row.consumed),
-        f"{row.seconds:.1f}" + ("" if row.reached else " (not reached)"),
+        _spread(row.consumed),
+        f"{row.copies:.2f}",
+        f"{row.waiting:.0%}",
+        _spread(row.seconds, digits=1),
         f"{row.expected_seconds:.1f}",
         _times(row.speedup),
         _times(row.expected_speedup),
@@ -235,14 +244,22 @@ def _timed_table(finished):
       for row in summary.timed(finished)
     ],
     notes=(
-      "Milliseconds are per example: upstream, declared, per fresh one; "
-      "downstream, measured, per",
-      "copy, evaluations included. Time model: fresh consumed x "
-      "max(upstream, e x downstream).",
+      "Milliseconds are per example: upstream, declared, per fresh one, with "
+      "its jitter, the standard",
+      "deviation over the mean; downstream, measured, per copy, evaluations "
+      "included. Copies: examples",
+      "in batches per fresh one in them. Time model: fresh consumed x "
+      "max(upstream, e x downstream);",
+      "on stall, e is as many copies as take no time, 8 at most.",
       "At most: min(e, R), the speed-up if copies were worth as much as fresh "
       "examples.",
     ),
   )
+
+
+def _upstream(row):
+  jitter = f", jitter {row.upstream_jitter:g}" if row.upstream_jitter else ""
+  return f"{row.upstream_ms:.2f}{jitter}"
 
 
 def _buffer_note(finished):

@@ -12,7 +12,7 @@ from absl import flags
 
 from experiments import implementations, planning
 from experiments.arms import kinds
-from experiments.settings import MEASURES
+from experiments.planning import MEASURED
 
 _WORKLOAD = flags.DEFINE_string(
   "workload", "resnet32_cifar10", "Name of the workload, without unit."
@@ -33,15 +33,17 @@ _FACTORS = flags.DEFINE_list(
   "factors",
   ["4"],
   "Echoing factors, a comma-separated list of numbers of copies per fresh "
-  "example, 1 or more; every arm but the baseline is run with each.",
+  "example, 1 or more; every arm but the baseline and `on_stall`, which makes "
+  "up to 8, is run with each.",
 )
 _MEASURE = flags.DEFINE_list(
   "measure",
   ["target"],
   "What to measure, a comma-separated list of names, without unit, from "
-  f"{', '.join(MEASURES)}: `target` counts the fresh examples to a target at a "
+  f"{', '.join(MEASURED)}: `target` counts the fresh examples to a target at a "
   "constant learning rate, `final` takes the metric after --final_steps with a "
-  "cosine schedule.",
+  "cosine schedule, `time` takes only the time to the target behind a slow "
+  "upstream, of every arm and seed.",
 )
 _TARGETS = flags.DEFINE_list(
   "targets",
@@ -94,12 +96,13 @@ WORKERS = flags.DEFINE_integer(
 )
 
 
-def request(*, seeds, upstream_ms=0.0):
+def request(*, seeds, upstream_ms=0.0, upstream_jitter=0.0):
   """Returns the `planning.Request` that the flags make.
 
   Args:
     seeds: Seeds of the runs.
     upstream_ms: See `planning.Request`.
+    upstream_jitter: See `planning.Request`.
 
   Raises:
     ValueError: If a list has something else than numbers where it needs them.
@@ -119,6 +122,7 @@ def request(*, seeds, upstream_ms=0.0):
     batch_size=_BATCH_SIZE.value,
     echo_buffer=_ECHO_BUFFER.value,
     upstream_ms=upstream_ms,
+    upstream_jitter=upstream_jitter,
     implementation=_IMPLEMENTATION.value,
   )
 

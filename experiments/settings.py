@@ -29,6 +29,7 @@ class RunSettings:
     max_steps: Number of training steps; see `measure`.
     evaluation_steps: Training steps from one evaluation to the next.
     implementation: Of the transformations, "native" or "graph".
+    upstream_jitter: Standard deviation of upstream's time over its mean.
   """
 
   workload: str
@@ -44,9 +45,12 @@ class RunSettings:
   max_steps: int
   evaluation_steps: int
   implementation: str
+  upstream_jitter: float = 0.0  # records made before there was any have none
 
   def __str__(self):
     delay = f", {self.upstream_ms:g} ms upstream" if self.upstream_ms else ""
+    if self.upstream_jitter:
+      delay += f" with jitter {self.upstream_jitter:g}"
     return f"{self.arm}, {self.measure}, seed {self.seed}{delay}"
 
   def to_dict(self):

@@ -82,28 +82,38 @@ class Final:
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-  """A run with a slow upstream against the time model.
+  """Runs of an arm with a slow upstream against the time model.
 
   Attributes:
     arm: The arm.
+    runs: Number of runs.
+    reached: How many of them reached the target.
     upstream_ms: Upstream's time per fresh example, as declared.
-    downstream_ms: Time per copy from batch to batch, waiting excluded.
-    ratio: The first over the second, R.
-    consumed: Fresh examples to the target, or of the whole run.
-    reached: Whether the target was reached.
-    seconds: Wall time, measured.
-    expected_seconds: What the time model says for as many fresh examples.
-    speedup: Seconds of the baseline over these, measured; None without one.
+    upstream_jitter: Standard deviation of it over its mean, as declared.
+    downstream_ms: Time per copy from batch to batch, waiting excluded, median.
+    ratio: The first over the last of these, R.
+    consumed: Fresh examples to the target, or of a whole run, a `Spread`.
+    copies: Examples in batches per fresh one among them, median.
+    waiting: Share of the time spent waiting for input, median.
+    seconds: Wall time to the target, a `Spread`.
+    expected_seconds: What the time model says for as many fresh examples,
+      median.
+    speedup: Median seconds of the baseline over these; None if one of the two
+      is unknown.
     expected_speedup: The same if copies were worth as much as fresh examples.
   """
 
   arm: Arm
+  runs: int
+  reached: int
   upstream_ms: float
+  upstream_jitter: float
   downstream_ms: float
   ratio: float
-  consumed: int
-  reached: bool
-  seconds: float
+  consumed: Spread
+  copies: float
+  waiting: float
+  seconds: Spread
   expected_seconds: float
   speedup: float | None
   expected_speedup: float
@@ -131,19 +141,22 @@ def final(finished):
 
 
 def timed(finished):
-  """Returns a `Timed` per run with a slow upstream, by delay, then by arm."""
-  slow = [run for run in finished if run["settings"]["upstream_ms"]]
-  rows = []
-  for delay in sorted({run["settings"]["upstream_ms"] for run in slow}):
-    group = [run for run in slow if run["settings"]["upstream_ms"] == delay]
-    rows += _timed_group(_sorted(group))
-  return rows
+  """Returns a `Timed` per slow upstream and arm, in this order."""
+  groups = {}
+  for run in _sorted(finished):
+    settings = records.settings_of(run)
+    if settings.upstream_ms:
+      upstream = settings.upstream_ms, settings.upstream_jitter
+      arms = groups.setdefault(upstream, {})
+      arms.setdefault(settings.arm, []).append(run)
+  return [row for _, arms in sorted(groups.items()) for row in _timed(arms)]
 
 
 def targets(finished):
-  """Returns all targets, from easy to hard."""
-  settings = [run for run in finished if run["settings"]["measure"] == "target"]
-  return settings[0]["settings"]["targets"] if settings else []
+  """Returns all targets, from easy to hard, of runs with a fast upstream."""
+  groups = _by_arm(finished, measure="target")
+  runs = [run for runs in groups.values() for run in runs]
+  return runs[0]["settings"]["targets"] if runs else []
 
 
 def order(settings):
@@ -215,39 +228,52 @@ def _gain(row, rows):
   return baseline[0] / row.consumed.median
 
 
-def _timed_group(runs):
-  rows = [_timed(run) for run in runs]
-  baseline = [row for row in rows if row.arm == Arm() and row.reached]
+def _timed(runs_of):
+  """The rows of one upstream, from a dict of runs by arm."""
+  rows = [_timed_arm(arm, runs) for arm, runs in runs_of.items()]
+  baseline = [row.seconds.median for row in rows if row.arm == Arm()]
   return [
-    dataclasses.replace(row, speedup=baseline[0].seconds / row.seconds)
-    if baseline and row.reached
+    dataclasses.replace(row, speedup=baseline[0] / row.seconds.median)
+    if baseline and NEVER not in (baseline[0], row.seconds.median)
     else row
     for row in rows
   ]
 
 
-def _timed(run):
-  counts = run["counts"]
-  arm = records.settings_of(run).arm
-  upstream = run["settings"]["upstream_ms"] / 1_000
-  busy = counts["seconds"] - counts["wait_seconds"]
-  downstream = busy / counts["emitted"]
+def _timed_arm(arm, runs):
+  settings = records.settings_of(runs[0])
+  upstream = settings.upstream_ms / 1_000
+  counts = [run["counts"] for run in runs]
+  downstream = statistics.median(_seconds_per_copy(c) for c in counts)
+  ratio = upstream / downstream
   per_example = timing.seconds_per_fresh_example(
-    arm.factor, upstream=upstream, downstream=downstream
+    # On stall, as many copies as fit into the time of a fresh example.
+    timing.speedup(arm.factor, ratio=ratio) if arm.on_stall else arm.factor,
+    upstream=upstream,
+    downstream=downstream,
   )
-  hardest = run["settings"]["targets"][-1]
+  reached = [run["to_target"][f"{settings.targets[-1]:g}"] for run in runs]
+  consumed = Spread.of([c["consumed"] for c in counts])
   return Timed(
     arm=arm,
-    upstream_ms=1_000 * upstream,
+    runs=len(runs),
+    reached=sum(row is not None for row in reached),
+    upstream_ms=settings.upstream_ms,
+    upstream_jitter=settings.upstream_jitter,
     downstream_ms=1_000 * downstream,
-    ratio=upstream / downstream,
-    consumed=counts["consumed"],
-    reached=run["to_target"][f"{hardest:g}"] is not None,
-    seconds=counts["seconds"],
-    expected_seconds=counts["consumed"] * per_example,
+    ratio=ratio,
+    consumed=consumed,
+    copies=statistics.median(c["emitted"] / c["trained"] for c in counts),
+    waiting=statistics.median(c["wait_seconds"] / c["seconds"] for c in counts),
+    seconds=Spread.of([row["seconds"] if row else NEVER for row in reached]),
+    expected_seconds=consumed.median * per_example,
     speedup=None,
-    expected_speedup=timing.speedup(arm.factor, ratio=upstream / downstream),
+    expected_speedup=timing.speedup(arm.factor, ratio=ratio),
   )
+
+
+def _seconds_per_copy(counts):
+  return (counts["seconds"] - counts["wait_seconds"]) / counts["emitted"]
 
 
 def _by_arm(finished, *, measure):

@@ -18,6 +18,10 @@ from experiments.counting import FreshCounter
 from experiments.trainer import Trainer
 from experiments.upstream import Upstream
 
+# Examples for which upstream keeps a pace that it has drawn: several batches,
+# since jitter within a batch evens out before anyone waits for it.
+_SPELL = 256
+
 # What is known at each evaluation, one list each; seconds include evaluations.
 COLUMNS = ("step", "read", "consumed", "trained", "seconds", "metric")
 
@@ -59,7 +63,12 @@ class _Run:
     self._on_evaluation = on_evaluation
     self._workload = workloads.get(settings.workload, settings.preset)
     self._trainer = trainer(settings.workload, settings.preset)
-    self._upstream = Upstream(settings.upstream_ms / 1_000)
+    self._upstream = Upstream(
+      settings.upstream_ms / 1_000,
+      jitter=settings.upstream_jitter,
+      spell=_SPELL,
+      seed=settings.seed,
+    )
     self._fresh = FreshCounter()
     self._waited = 0.0
     self._curve = {column: [] for column in COLUMNS}

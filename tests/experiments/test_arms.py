@@ -23,13 +23,20 @@ def test_a_kind_says_where_the_echo_stands(kind, echo_after, shuffle):
   assert arms.parse(kind, 2.5) == arms.Arm(echo_after, 2.5, shuffle)
 
 
-def test_the_baseline_is_crossed_with_no_factor():
-  crossed = arms.cross(["baseline", "after_batch"], [2, 4])
+def test_what_has_no_factor_to_choose_is_crossed_once():
+  crossed = arms.cross(["baseline", "after_batch", "on_stall"], [2, 4])
   assert [str(arm) for arm in crossed] == [
     "baseline",
     "after_batch e=2",
     "after_batch e=4",
+    "on_stall e<=8",
   ]
+
+
+def test_an_echo_on_stall_is_tuned_as_the_fixed_echo_in_its_place():
+  assert arms.parse("on_stall").tuned_as == arms.parse("after_decode").kind
+  for kind in set(arms.kinds()) - {"on_stall"}:
+    assert arms.parse(kind, 2).tuned_as == kind
 
 
 @pytest.mark.parametrize("kind", ["after_decode_shuffled", "decode", ""])

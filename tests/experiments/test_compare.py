@@ -93,10 +93,11 @@ def test_other_settings_do_not_mix_with_what_is_there(finished):
     ("--factors=4,x", ["--factors", "4,x"]),
     ("--seeds=0", ["--seeds", "0"]),
     ("--batch_size=7", ["--learning_rates", "batch_size=7"]),
+    ("--arms=on_stall --implementation=graph", ["--arms", "on_stall", "graph"]),
   ],
 )
 def test_a_bad_flag_is_refused_in_one_line(tmp_path, argument, names):
-  done = _compare(argument, f"--output_dir={tmp_path}/made")
+  done = _compare(*argument.split(), f"--output_dir={tmp_path}/made")
   assert done.returncode == 1
   (line,) = [s for s in done.stderr.splitlines() if s.startswith("error: ")]
   assert done.stderr.endswith(f"{line}\n") and not done.stdout

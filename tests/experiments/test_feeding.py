@@ -91,6 +91,24 @@ def test_a_shuffle_holds_no_more_than_its_buffer(fed, kind, implementation):
     assert counter.distinct_share == 1
 
 
+def test_an_echo_on_stall_feeds_all_in_order_and_none_too_often(
+  make_settings, native_ops
+):
+  ordinals, _, counter, upstream = _fed(
+    make_settings(
+      "on_stall",
+      batch_size=BATCH_SIZE,
+      echo_buffer=BUFFER,
+      implementation="native",
+    )
+  )
+  first_seen = list(dict.fromkeys(sum(ordinals, [])))
+  assert first_seen == list(range(counter.trained))
+  copies = collections.Counter(sum(ordinals, []))
+  assert max(copies.values()) <= 8
+  assert upstream.read >= counter.consumed == counter.trained
+
+
 def test_shuffled_batches_stay_whole(fed):
   ordinals, _, counter, _ = fed("after_batch_shuffled")
   assert len({tuple(batch) for batch in ordinals}) < STEPS

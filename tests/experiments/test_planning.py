@@ -75,6 +75,47 @@ def test_the_baseline_and_the_first_echo_are_timed_under_one_seed():
   assert _plan(upstream_ms=2)[: len(slow)] == slow  # they take longest
 
 
+def test_an_echo_on_stall_is_timed_beside_the_first_echo_and_nothing_else():
+  runs = _plan(arms=("after_decode", "on_stall"), upstream_ms=2)
+  on_stall = [run for run in runs if run.arm.on_stall]
+  assert [(r.upstream_ms, r.seed) for r in on_stall] == [(2, 0)]
+  assert {str(run.arm) for run in runs if run.upstream_ms} == {
+    "baseline",
+    "after_decode e=2",
+    "after_decode e=4",
+    "on_stall e<=8",
+  }
+
+
+def test_to_measure_time_is_to_time_every_arm_and_seed_and_no_more():
+  runs = _plan(measure=("time",), upstream_ms=2, upstream_jitter=0.5)
+  arms = {str(run.arm) for run in _plan()}
+  assert {(str(r.arm), r.seed) for r in runs} == {
+    (arm, seed) for arm in arms for seed in range(3)
+  }
+  assert len(runs) == 3 * len(arms)
+  assert {(r.measure, r.upstream_ms, r.upstream_jitter) for r in runs} == {
+    ("target", 2, 0.5)
+  }
+
+
+@pytest.mark.parametrize(
+  "changed, named",
+  [
+    ({"measure": ("time",)}, "--upstream_ms: must be above 0 for --measure="),
+    ({"arms": ("on_stall",)}, "--upstream_ms: must be above 0 for --arms="),
+    ({"upstream_jitter": 0.5}, "--upstream_ms: must be above 0 for --upstr"),
+    (
+      {"arms": ("on_stall",), "measure": ("final",), "upstream_ms": 2},
+      "--measure: must name target or time for --arms=on_stall, got final",
+    ),
+  ],
+)
+def test_what_needs_a_slow_upstream_is_refused_without(changed, named):
+  with pytest.raises(ValueError, match=named):
+    _plan(**changed)
+
+
 @pytest.mark.parametrize(
   "changed",
   [{"upstream_ms": 0}, {"measure": ("final",)}, {"arms": ("baseline",)}],
@@ -110,6 +151,8 @@ def test_nothing_is_timed_without_a_delay_a_target_or_an_echo(changed):
     ("upstream_ms", -0.1, "-0.1"),
     ("upstream_ms", float("nan"), "nan"),
     ("upstream_ms", float("inf"), "inf"),
+    ("upstream_jitter", -0.1, "-0.1"),
+    ("upstream_jitter", float("nan"), "nan"),
   ],
 )
 def test_a_bad_value_is_refused_with_its_flag(field, value, named):

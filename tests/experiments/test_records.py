@@ -32,6 +32,19 @@ def test_settings_come_back_from_a_record(make_record, make_settings):
   assert records.settings_of(json.loads(json.dumps(record))) == settings
 
 
+def test_a_record_from_before_a_setting_existed_has_its_default(
+  make_record, make_settings
+):
+  record = make_record("after_decode", upstream_ms=1.5)
+  del record["settings"]["upstream_jitter"]
+  del record["settings"]["arm"]["on_stall"]
+  settings = make_settings("after_decode", upstream_ms=1.5)
+  assert records.settings_of(record) == settings
+  assert settings.upstream_jitter == 0
+  assert not settings.arm.on_stall
+  assert records.missing([record], [settings]) == []
+
+
 def test_runs_with_a_record_are_not_missing(make_record, make_settings):
   planned = [make_settings(seed=seed) for seed in range(3)]
   finished = [make_record(seed=1)]
@@ -116,6 +129,7 @@ def test_more_arms_seeds_and_measures_stand_beside_what_is_there(
     make_settings(seed=7),
     make_settings("after_batch", learning_rate=0.1),
     make_settings(upstream_ms=2.0),
+    make_settings("on_stall", upstream_ms=2.0, upstream_jitter=0.5),
     make_settings(measure="final", max_steps=100),
   ]
   with records.RecordFile(path) as file:

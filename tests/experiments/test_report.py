@@ -20,6 +20,8 @@ def finished(make_record):
     make_record("after_batch", 4, measure="final", consumed=200),
     make_record(upstream_ms=2.0),
     make_record("after_decode", 4, upstream_ms=2.0, consumed=200),
+    make_record("on_stall", upstream_ms=2.0, metric=0.6),
+    make_record("on_stall", upstream_ms=2.0, upstream_jitter=0.5),
   ]
 
 
@@ -75,6 +77,14 @@ def test_only_what_was_measured_is_shown(make_record, tmp_path):
   titles = [t.title for t in report.tables([make_record(measure="final")])]
   assert len(titles) == 1 and "cosine" in titles[0]
   assert list(figures.draw([make_record(measure="final")])) == ["final"]
+
+
+def test_time_alone_is_shown_with_its_upstream(make_record, tmp_path):
+  finished = [make_record("on_stall", upstream_ms=2.0, upstream_jitter=0.5)]
+  printed = report.write(finished, tmp_path)
+  assert "on_stall e<=8" in printed
+  assert "2.00, jitter 0.5" in printed
+  assert list(figures.draw(finished)) == ["wall_time"]
 
 
 def test_runs_of_which_none_arrived_make_a_report(make_record, tmp_path):

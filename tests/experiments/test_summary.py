@@ -71,7 +71,9 @@ def test_measures_and_delays_are_kept_apart(make_record):
   ]
   assert summary.to_target(finished, 0.9)[0].consumed.high == 100
   assert summary.final(finished)[0].consumed.high == 200
-  assert [row.consumed for row in summary.timed(finished)] == [300]
+  (row,) = summary.timed(finished)
+  assert row.consumed.median == 300
+  assert summary.targets(finished[1:]) == []
 
 
 def test_wall_time_is_compared_with_the_slower_side(make_record):
@@ -86,6 +88,38 @@ def test_wall_time_is_compared_with_the_slower_side(make_record):
   assert echo.expected_seconds == pytest.approx(100 * 4 * 3.75 / 1000)
   assert echo.expected_speedup == pytest.approx(4 / 3.75)  # R < e
   assert (baseline.speedup, echo.speedup) == (1, 1)
+
+
+def test_an_echo_on_stall_is_expected_to_fill_the_time_of_a_fresh_example(
+  make_record,
+):
+  # 1.5 of 2 s busy with 800 copies of 1.875 ms: R is 4.
+  finished = [make_record("on_stall", consumed=100, upstream_ms=7.5)]
+  (row,) = summary.timed(finished)
+  assert row.ratio == pytest.approx(4)
+  assert row.copies == 8
+  assert row.waiting == 0.25
+  assert row.expected_seconds == pytest.approx(100 * 7.5 / 1000)
+  assert row.expected_speedup == pytest.approx(4)
+
+
+def test_times_are_taken_over_the_seeds_of_an_upstream(make_record):
+  slow = {"upstream_ms": 4.0}
+  finished = [
+    make_record(seed=0, **slow),
+    make_record(seed=1, **slow),
+    make_record(seed=2, metric=0.6, **slow),
+    make_record(seed=0, upstream_jitter=0.5, **slow),
+    make_record("on_stall", seed=0, upstream_jitter=0.5, **slow),
+  ]
+  rows = summary.timed(finished)
+  assert [(row.upstream_jitter, str(row.arm)) for row in rows] == [
+    (0, "baseline"),
+    (0.5, "baseline"),
+    (0.5, "on_stall e<=8"),
+  ]
+  assert (rows[0].runs, rows[0].reached) == (3, 2)
+  assert rows[0].seconds == summary.Spread(2.0, 2.0, math.inf)
 
 
 def test_a_line_tells_how_a_run_went(make_record):
