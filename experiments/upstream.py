@@ -25,7 +25,6 @@ class Upstream:
     seconds: Time for which an example occupies the link, on average; to be
       changed at any time.
     read: Examples read, by whichever stage and buffer asked for them.
-    busy_seconds: Time for which they have occupied the link, in all.
   """
 
   def __init__(self, seconds=0.0, *, jitter=0.0, spell=1, burst=1, seed=0):
@@ -42,14 +41,22 @@ class Upstream:
     """
     self.seconds = seconds
     self.read = 0
-    self.busy_seconds = 0.0
     self._jitter = jitter
     self._spell = spell
     self._burst = burst
     self._draw = np.random.default_rng(seed)
     self._pace = 1.0  # of this spell, over the mean
     self._free = 0.0  # when the link is free again, on the clock of `_serve`
+    self._waiting = 0  # requests
+    self._busy_since = 0.0
+    self._busy_seconds = 0.0
     self._lock = threading.Lock()
+
+  @property
+  def busy_seconds(self):
+    """Time in which at least one request was waiting, up to now."""
+    with self._lock:
+      return self._busy_seconds + self._busy_for()
 
   def wrap(self, read):
     """Returns `read` over this link, from (ordinal, key) to (ordinal, record).
@@ -66,20 +73,34 @@ class Upstream:
     return read_over_link
 
   def _serve(self, ordinal):
-    rest = 0.0
-    with self._lock:
-      occupied = self._occupied()
-      self.read += 1
-      self.busy_seconds += occupied
-      if self.seconds:
-        now = time.perf_counter()
-        # Later requests start from here, not from when this thread wakes up:
-        # a sleep that takes too long does not make the link any slower.
-        self._free = max(now, self._free) + occupied
-        rest = self._free - now
+    rest = self._ask()
     if rest > 0:
       time.sleep(rest)
+    self._answer()
     return np.int64(ordinal)
+
+  def _ask(self):
+    """Queues; returns in how many seconds it is this request's turn."""
+    with self._lock:
+      now = time.perf_counter()
+      if not self._waiting:
+        self._busy_since = now
+      self._waiting += 1
+      # Later requests start from here, not from when this thread wakes up: a
+      # sleep that takes too long does not make the link any slower.
+      self._free = max(now, self._free) + self._occupied()
+      self.read += 1
+      return self._free - now
+
+  def _answer(self):
+    with self._lock:
+      if self._waiting == 1:
+        self._busy_seconds += self._busy_for()
+      self._waiting -= 1
+
+  def _busy_for(self):
+    """Returns for how long there have been requests without a pause."""
+    return time.perf_counter() - self._busy_since if self._waiting else 0.0
 
   def _occupied(self):
     """Returns for how long the next example occupies the link."""

@@ -13,7 +13,7 @@ here.
 
 import importlib
 
-SUITES = ("overhead", "ideal", "precision", "layout")
+SUITES = ("overhead", "ideal", "stall", "precision", "layout")
 
 
 def load(suite):

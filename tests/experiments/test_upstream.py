@@ -21,9 +21,11 @@ def test_every_example_that_is_read_is_counted_once():
 def test_what_a_batch_takes_counts_as_read():
   upstream = Upstream()
   options = tf.data.Options()
-  # Else TensorFlow adds a prefetch, and turns the map into a parallel one.
+  # Else TensorFlow adds a prefetch, makes the map parallel, or one with the
+  # batch, which starts the next batch in the background.
   options.autotune.enabled = False
   options.experimental_optimization.inject_prefetch = False
+  options.experimental_optimization.map_and_batch_fusion = False
   options.experimental_optimization.map_parallelization = False
   data = _keys(100).map(upstream.wrap(lambda key: key)).batch(8)
   next(iter(data.with_options(options)))
@@ -72,7 +74,25 @@ def test_requests_queue_for_the_link_and_free_time_is_not_saved_up(clock):
     clock.now = now
     _read(upstream)
   assert clock.slept == [2.0, 4.0, 5.0, 2.0]
-  assert upstream.busy_seconds == 8.0
+
+
+def test_it_is_busy_while_there_are_requests_however_many(clock):
+  upstream = Upstream(seconds=2.0)
+  assert upstream.busy_seconds == 0
+  # As the pipeline calls it, from several threads.
+  upstream._ask()
+  clock.now += 1
+  upstream._ask()
+  clock.now += 1
+  upstream._answer()
+  assert upstream.busy_seconds == 2
+  clock.now += 3
+  upstream._answer()
+  clock.now += 90
+  assert upstream.busy_seconds == 5
+  upstream._ask()
+  clock.now += 1
+  assert upstream.busy_seconds == 6
 
 
 def test_the_delay_can_change_while_it_is_in_use(clock):
