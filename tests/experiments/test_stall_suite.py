@@ -10,7 +10,6 @@ from experiments.benchmark import stall, stall_stopping, stall_trial
 from experiments.benchmark.stall_trial import BATCH_SIZE, Counts, Feed
 from experiments.upstream import Upstream
 
-
 LEVELS = ("example", "batch")
 
 
