@@ -15,6 +15,7 @@ that was not interrupted.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 from collections.abc import Mapping
@@ -48,9 +49,14 @@ class BackupAndRestore(EndsEpochs):
       iterators of its own, and JAX's `fit` reads two batches ahead of what it
       trains on: their positions can't be saved, and both are refused.
   *   A pipeline that can be saved, with seeds where it shuffles. Random numbers
-      must come from stateless operations, as for `Pipeline`.
+      must come from stateless operations, as for `Pipeline`. What TensorFlow
+      can't restore exactly is refused: a shuffle or random numbers upstream of
+      another shuffle, of a `repeat`, a `concatenate` or a `cache`, except for
+      an endless `repeat` right behind a shuffle. That leaves every pipeline of
+      `Pipeline`, if the native ops are there or it is told `repeat=True`.
   *   Epochs of a known number of steps: finite data of known cardinality, or
-      endless data and `steps_per_epoch`, which `steps_per_execution` divides.
+      endless data and `steps_per_epoch`, not both. `steps_per_execution`
+      divides that number.
 
   The logs of an epoch that was interrupted cover its steps since the backup.
   Other callbacks start anew. The random state of `Dropout` and the like is
@@ -60,8 +66,7 @@ class BackupAndRestore(EndsEpochs):
   learning rate, is then part of the backup.
 
   Attributes:
-    data: `data`, to be given to `fit`. It is one endless stream: iterating
-      goes on where it was.
+    data: `data`, to be given to `fit`. Iterating goes on where it was.
     initial_epoch: epoch to go on with, to be given to `fit`. 0 if there is no
       backup.
   """
@@ -122,16 +127,14 @@ class BackupAndRestore(EndsEpochs):
     optimizer = self.model.optimizer
     if not getattr(optimizer, "built", False):
       optimizer.build(self.model.trainable_variables)
-    self._checkpoint = tf.train.Checkpoint(
-      model=self.model,
-      optimizer=optimizer,
-      data=self.data.iterator,
-      random=_random_state(self.model),
-      **self._variables,
-    )
     self.data.is_used = False
-    self._restored = self._backups.restore(self._checkpoint)
-    if not self._restored:
+    position = self._backups.position()
+    self._restored = position is not None
+    if position is not None:
+      self._position = position
+      self.data.skip_to_pass(position.data_pass)
+      self._backups.restore(self._state())
+    else:
       self._position = Position()
       self._save()
 
@@ -142,17 +145,17 @@ class BackupAndRestore(EndsEpochs):
         f"the backup is from epoch {self._position.epoch}, and `fit` starts"
         f" with epoch {epoch}: give it `initial_epoch=backup.initial_epoch`"
       )
-    if not self._restored:
-      self._position = Position(epoch)
+    self._first_step = self._position.step if self._restored else 0
     self._restored = False
-    self._first_step = self._position.step
+    self._position = Position(epoch, self._first_step)
 
   def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
     """Checks that `fit` uses the data whose position is saved."""
     if not self.data.is_used:
       raise ValueError(
-        "`fit` must train on `backup.data` itself, not on the data it was made"
-        " of, nor with `class_weight`, which makes another dataset of it"
+        "`fit` must train on `backup.data` itself: not on the data it was made"
+        " of, not with `class_weight`, which makes another dataset of it, and"
+        " not with `steps_per_epoch` if the data has an end"
       )
 
   def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
@@ -161,6 +164,7 @@ class BackupAndRestore(EndsEpochs):
     self._steps_since_backup += step - self._position.step
     self._position = Position(self._position.epoch, step)
     if step >= self._steps_per_epoch:
+      self.data.begin_pass()
       if self._first_step > 0:
         self.end_epoch()
     elif self._every_steps and self._steps_since_backup >= self._every_steps:
@@ -169,6 +173,8 @@ class BackupAndRestore(EndsEpochs):
   def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
     """Makes a backup."""
     super().on_epoch_end(epoch, logs)
+    if self._position.step < self._steps_per_epoch:
+      self.data.begin_pass()  # Somebody else has ended the epoch.
     self._position = Position(epoch + 1)
     self._save()
 
@@ -178,8 +184,18 @@ class BackupAndRestore(EndsEpochs):
     self._position = Position()
 
   def _save(self) -> None:
-    self._backups.write(self._checkpoint, self._position)
+    position = dataclasses.replace(self._position, data_pass=self.data.passes)
+    self._backups.write(self._state(), position)
     self._steps_since_backup = 0
+
+  def _state(self) -> tf.train.Checkpoint:
+    return tf.train.Checkpoint(
+      model=self.model,
+      optimizer=self.model.optimizer,
+      data=self.data.iterator,
+      random=_random_state(self.model),
+      **self._variables,
+    )
 
   def _check_training(self) -> None:
     with self.model.distribute_strategy.scope():

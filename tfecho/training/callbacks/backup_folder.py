@@ -14,10 +14,17 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class Position:
-  """Epoch, and steps that were made in it."""
+  """Where a training is.
+
+  Attributes:
+    epoch: counted from 0.
+    step: how many were made in that epoch.
+    data_pass: which one over the data it is, counted from 1.
+  """
 
   epoch: int = 0
   step: int = 0
+  data_pass: int = 1
 
 
 class BackupFolder:
@@ -34,45 +41,49 @@ class BackupFolder:
     text = (backups[-1] / "position.json").read_text(encoding="utf-8")
     return Position(**json.loads(text))
 
-  def restore(self, checkpoint: tf.train.Checkpoint) -> bool:
-    """Restores the newest backup, and returns whether there is one."""
-    backups = self._complete()
-    if not backups:
-      return False
-    status = checkpoint.read(str(backups[-1] / "state"))
+  def restore(self, checkpoint: tf.train.Checkpoint) -> None:
+    """Restores the newest backup."""
     try:
+      status = checkpoint.read(str(self._complete()[-1] / "state"))
+      status.expect_partial()  # Errors, rather than a log of what is missing.
       status.assert_existing_objects_matched().assert_consumed()
-    except AssertionError as error:
+    except (AssertionError, ValueError) as error:
       raise ValueError(
         f"the backup in {self._directory} is not one of this model: {error}"
       ) from error
-    return True
 
   def write(self, checkpoint: tf.train.Checkpoint, position: Position) -> None:
     """Writes a backup, and removes those before it."""
     older = self._complete()
     number = _number(older[-1]) + 1 if older else 0
-    unfinished = self._directory / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished = self._no_backup()
     unfinished.mkdir(parents=True)
-    _write_state(checkpoint, unfinished / "state")
+    checkpoint.write(str(unfinished / "state"))
     (unfinished / "position.json").write_text(
       json.dumps(dataclasses.asdict(position)), encoding="utf-8"
     )
     # What the name stands for must be on the disk before the name is.
-    for path in unfinished.iterdir():
+    for path in (*unfinished.iterdir(), unfinished):
       _sync(path)
     unfinished.rename(self._directory / f"backup-{number}")
     _sync(self._directory)
-    for path in older:
-      shutil.rmtree(path)
+    self._remove(older)
 
   def clear(self) -> None:
     """Removes all backups."""
-    # The newest one last: if this is interrupted, it still counts.
-    for path in self._complete():
-      shutil.rmtree(path)
-    shutil.rmtree(self._directory / "unfinished", ignore_errors=True)
+    self._remove(self._complete())
+    self._no_backup()
+
+  def _remove(self, backups: list[pathlib.Path]) -> None:
+    for path in backups:
+      # Renamed first, since half of a backup must not pass for one.
+      shutil.rmtree(path.rename(self._no_backup()))
+
+  def _no_backup(self) -> pathlib.Path:
+    """Returns the path for what is not a backup yet or any more."""
+    path = self._directory / "unfinished"
+    shutil.rmtree(path, ignore_errors=True)
+    return path
 
   def _complete(self) -> list[pathlib.Path]:
     """Complete backups, the newest one last."""
@@ -88,17 +99,6 @@ class BackupFolder:
 
 def _number(backup: pathlib.Path) -> int:
   return int(backup.name.split("-")[1])
-
-
-def _write_state(checkpoint: tf.train.Checkpoint, path: pathlib.Path) -> None:
-  try:
-    checkpoint.write(str(path))
-  except tf.errors.FailedPreconditionError as error:
-    raise ValueError(
-      "the position in `data` can't be saved, since a stage of it has a state"
-      " that TensorFlow can't see: give random numbers to stateless operations"
-      f" instead, as `Pipeline` does. TensorFlow says: {error.message}"
-    ) from error
 
 
 def _sync(path: pathlib.Path) -> None:
