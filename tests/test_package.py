@@ -37,6 +37,7 @@ PUBLIC_NAMES = [
   "echo",
   "echo_on_stall",
   "factor_variable",
+  "images",
   "monitor",
   "native",
   "shuffle_after_echo",

@@ -19,7 +19,7 @@ Source: Choi, Passos, Shallue, Dahl, "Faster Neural Network Training with Data
 Echoing", arXiv 1907.05550.
 """
 
-from tfecho import native
+from tfecho import images, native
 from tfecho.echoing import echo
 from tfecho.factors import factor_variable
 from tfecho.pipeline import Pipeline
@@ -35,6 +35,7 @@ __all__ = [
   "echo",
   "echo_on_stall",
   "factor_variable",
+  "images",
   "monitor",
   "native",
   "shuffle_after_echo",

@@ -13,7 +13,7 @@ here.
 
 import importlib
 
-SUITES = ("overhead", "ideal", "stall", "precision", "layout")
+SUITES = ("overhead", "ideal", "stall", "precision", "layout", "decode")
 
 
 def load(suite):

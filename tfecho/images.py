@@ -1,0 +1,275 @@
+"""From the bytes of an image file to a crop of it, decoding no more than that.
+
+    def decode(contents, seed):
+      return tfecho.images.decode_and_random_crop(
+        contents, (224, 224), seed=seed
+      )
+
+The window is chosen from the header, so that a JPEG decoder has to rebuild only
+the part that is wanted, and only as finely as it will be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from tfecho.checks import checked_int
+
+# What a JPEG decoder can scale by at no cost, beginning with the smallest.
+_SCALES = (1, 2, 4, 8)
+
+# How far from its end a file is searched for the mark that it has one: some
+# cameras write a few bytes behind it.
+_TAIL_BYTES = 1024
+_JPEG_END = (0xFF, 0xD9)
+_PNG_END = tuple(b"IEND")
+_PNG_START = b"\x89PNG"
+
+
+def decode_and_random_crop(
+  contents: tf.Tensor,
+  size: int | Sequence[int],
+  *,
+  seed: tf.Tensor,
+  area: Sequence[float] = (0.08, 1.0),
+  aspect_ratio: Sequence[float] = (3 / 4, 4 / 3),
+  channels: int = 3,
+  file: Any = None,
+) -> tf.Tensor:
+  """Decodes a random window of an image, scaled to `size`.
+
+  The window is that of Inception and of most training on ImageNet since. A JPEG
+  is decoded at a half, a quarter or an eighth of its size where the window is
+  still as large as `size` then.
+
+  >>> png = tf.io.encode_png(tf.zeros([64, 48, 3], tf.uint8))
+  >>> image = tfecho.images.decode_and_random_crop(png, 32, seed=(1, 2))
+  >>> image.shape, image.dtype
+  (TensorShape([32, 32, 3]), tf.uint8)
+
+  Args:
+    contents: scalar string, a JPEG or PNG file: colour, grey or CMYK.
+    size: height and width of the result in pixels, or one number for both.
+    seed: shape [2], two whole numbers; the same seed gives the same window.
+    area: smallest and largest share of the image that the window covers.
+    aspect_ratio: smallest and largest width of the window over its height.
+      Where no such window is found in ten attempts, it is the whole image.
+    channels: 3 for colour, 1 for grey, which can't be made of CMYK.
+    file: where `contents` comes from, to be named in errors: a scalar string.
+
+  Returns:
+    uint8, shape [height, width, channels].
+
+  Raises:
+    ValueError: if an argument is not as described.
+    tf.errors.InvalidArgumentError: for an element that is no image or is cut
+      off, naming `file`. To skip it, filter by `is_complete` before.
+
+  Reference:
+    Szegedy et al., "Going Deeper with Convolutions", arXiv 1409.4842.
+  """
+  height, width = _checked_size(size)
+  area = _checked_range("area", area, at_most=1.0)
+  aspect_ratio = _checked_range("aspect_ratio", aspect_ratio)
+  contents = _checked_contents(contents, channels, file)
+  begin, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
+    _shape(contents),
+    bounding_boxes=tf.zeros([1, 0, 4]),
+    seed=seed,
+    min_object_covered=0.0,
+    aspect_ratio_range=aspect_ratio,
+    area_range=area,
+    max_attempts=10,
+    use_image_if_no_bounding_boxes=True,
+  )
+  window = tf.concat([begin[:2], extent[:2]], axis=0)
+  return _decode(contents, window, (height, width), channels)
+
+
+def decode_and_center_crop(
+  contents: tf.Tensor,
+  size: int | Sequence[int],
+  *,
+  fraction: float = 0.875,
+  channels: int = 3,
+  file: Any = None,
+) -> tf.Tensor:
+  """Decodes the middle of an image, scaled to `size`, as for evaluation.
+
+  >>> png = tf.io.encode_png(tf.zeros([64, 48, 3], tf.uint8))
+  >>> tfecho.images.decode_and_center_crop(png, (32, 24)).shape
+  TensorShape([32, 24, 3])
+
+  Args:
+    contents: scalar string, a JPEG or PNG file: colour, grey or CMYK.
+    size: height and width of the result in pixels, or one number for both.
+    fraction: the window is the largest one of the shape of `size`, times this.
+      224 / 256, the default, is what ImageNet is evaluated with.
+    channels: 3 for colour, 1 for grey, which can't be made of CMYK.
+    file: where `contents` comes from, to be named in errors: a scalar string.
+
+  Returns:
+    uint8, shape [height, width, channels].
+
+  Raises:
+    ValueError: if an argument is not as described.
+    tf.errors.InvalidArgumentError: as `decode_and_random_crop`.
+  """
+  height, width = _checked_size(size)
+  if not 0 < fraction <= 1:
+    raise ValueError(f"`fraction` must be in (0, 1], got {fraction!r}")
+  contents = _checked_contents(contents, channels, file)
+  whole = _shape(contents)[:2]
+  wanted = tf.constant([height, width], tf.float32)
+  scale = fraction * tf.reduce_min(tf.cast(whole, tf.float32) / wanted)
+  extent = tf.maximum(tf.cast(tf.round(wanted * scale), tf.int32), 1)
+  window = tf.concat([(whole - extent) // 2, extent], axis=0)
+  return _decode(contents, window, (height, width), channels)
+
+
+def is_complete(contents: tf.Tensor) -> tf.Tensor:
+  """Tells whether the file of an image goes on to its end.
+
+  For `Dataset.filter`, to leave out what a download cut off:
+
+  >>> png = tf.io.encode_png(tf.zeros([64, 48, 3], tf.uint8))
+  >>> files = tf.data.Dataset.from_tensors(png).repeat(3)
+  >>> len(list(files.filter(tfecho.images.is_complete)))
+  3
+  >>> bool(tfecho.images.is_complete(tf.strings.substr(png, 0, 50)))
+  False
+
+  Args:
+    contents: scalar string.
+
+  Returns:
+    Scalar bool: whether it begins as a JPEG or PNG file, and has the mark that
+    ends one. What is damaged in between shows only when it is decoded.
+  """
+  length = tf.strings.length(contents)
+  tail_length = tf.minimum(length, _TAIL_BYTES)
+  tail = tf.strings.substr(contents, length - tail_length, tail_length)
+  # Padded, since an empty string can't be decoded.
+  tail = tf.io.decode_raw(tf.strings.join([tail, "\0" * 4]), tf.uint8)
+  return tf.where(
+    _is_png(contents),
+    _contains(tail, _PNG_END),
+    tf.io.is_jpeg(contents) & _contains(tail, _JPEG_END),
+  )
+
+
+def _contains(values: tf.Tensor, pattern: Sequence[int]) -> tf.Tensor:
+  end = tf.size(values) - len(pattern) + 1
+  matches = [values[i : end + i] == byte for i, byte in enumerate(pattern)]
+  return tf.reduce_any(tf.reduce_all(tf.stack(matches), axis=0))
+
+
+def _is_png(contents: tf.Tensor) -> tf.Tensor:
+  start = tf.strings.substr(tf.strings.join([contents, "\0" * 4]), 0, 4)
+  return start == _PNG_START
+
+
+def _shape(contents: tf.Tensor) -> tf.Tensor:
+  """Height, width and 3, which the header of a file says."""
+  size = tf.cond(
+    _is_png(contents),
+    lambda: _png_size(contents),
+    lambda: tf.io.extract_jpeg_shape(contents)[:2],
+  )
+  return tf.concat([size, [3]], axis=0)
+
+
+def _png_size(contents: tf.Tensor) -> tf.Tensor:
+  header = tf.strings.substr(contents, 16, 8)
+  return tf.io.decode_raw(header, tf.int32, little_endian=False)[::-1]
+
+
+def _decode(
+  contents: tf.Tensor,
+  window: tf.Tensor,
+  size: tuple[int, int],
+  channels: int,
+) -> tf.Tensor:
+  image = tf.cond(
+    _is_png(contents),
+    lambda: _crop_png(contents, window, channels),
+    lambda: _crop_jpeg(contents, window, size, channels),
+  )
+  image.set_shape([None, None, channels])
+  resized = tf.image.resize(image, size)
+  return tf.cast(tf.round(resized), tf.uint8)
+
+
+def _crop_png(
+  contents: tf.Tensor, window: tf.Tensor, channels: int
+) -> tf.Tensor:
+  return tf.image.crop_to_bounding_box(
+    tf.io.decode_png(contents, channels), *tf.unstack(window)
+  )
+
+
+def _crop_jpeg(
+  contents: tf.Tensor,
+  window: tf.Tensor,
+  size: tuple[int, int],
+  channels: int,
+) -> tf.Tensor:
+  """Decodes a window at the largest scale at which it is as large as `size`."""
+
+  def crop_at(scale: int) -> Any:
+    return lambda: tf.raw_ops.DecodeAndCropJpeg(
+      contents=contents,
+      crop_window=window // scale,
+      channels=channels,
+      ratio=scale,
+    )
+
+  # What is lost by rounding down must not make the window too small.
+  fits = [
+    tf.reduce_all(window[2:] // scale >= tf.constant(size))
+    for scale in _SCALES[1:]
+  ]
+  index = tf.reduce_sum(tf.cast(tf.stack(fits), tf.int32))
+  return tf.switch_case(index, [crop_at(scale) for scale in _SCALES])
+
+
+def _checked_size(size: Any) -> tuple[int, int]:
+  sides = (size, size) if isinstance(size, int) else tuple(size)
+  if len(sides) != 2:
+    raise ValueError(f"`size` must be a height and a width, got {size!r}")
+  height, width = (checked_int("size", side, at_least=1) for side in sides)
+  return height, width
+
+
+def _checked_range(
+  name: str, values: Sequence[float], at_most: float = float("inf")
+) -> tuple[float, float]:
+  low, high = values
+  if not 0 < low <= high <= at_most:
+    limit = "" if at_most == float("inf") else f", at most {at_most}"
+    raise ValueError(
+      f"`{name}` must be two rising numbers above 0{limit}, got {values!r}"
+    )
+  return float(low), float(high)
+
+
+def _checked_contents(
+  contents: tf.Tensor, channels: int, file: Any
+) -> tf.Tensor:
+  if channels not in (1, 3):
+    raise ValueError(f"`channels` must be 1 or 3, got {channels!r}")
+  contents = tf.convert_to_tensor(contents)
+  if contents.dtype != tf.string or contents.shape.rank not in (0, None):
+    raise ValueError(
+      f"`contents` must be a scalar string, got {contents.dtype.name} of shape"
+      f" {contents.shape}"
+    )
+  where = "`file` was not given" if file is None else file
+  check = tf.debugging.Assert(
+    is_complete(contents), ["no complete JPEG or PNG file:", where]
+  )
+  with tf.control_dependencies([check] if check is not None else []):
+    return tf.identity(contents)
