@@ -1,17 +1,14 @@
 """How many optimizer steps `fit` makes of what a Pipeline hands it."""
 
-import logging
-import warnings
-
 import keras
 import pytest
 import tensorflow as tf
+from fitting import EPOCHS, steps_of_fit
 
 import tfecho
 from tfecho.pipeline import PLACES, Pipeline
 
 EXAMPLES = 25
-EPOCHS = 3
 
 
 def example(i):
@@ -22,34 +19,6 @@ def example(i):
 def pipeline():
   source = tf.data.Dataset.range(EXAMPLES)
   return Pipeline(source, read=abs, decode=example, batch_size=4, seed=0)
-
-
-def steps_of_fit(dataset, **arguments):
-  """Returns the optimizer steps of EPOCHS epochs, none of them cut short."""
-  model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
-  model.compile(optimizer="sgd", loss="mse")
-  # Otherwise Keras 3 says that it does not shuffle datasets.
-  arguments = {"epochs": EPOCHS, "verbose": 0, "shuffle": False, **arguments}
-  # Keras 3 warns if the data run out, Keras 2 writes it into TensorFlow's log.
-  with warnings.catch_warnings(), _log_as_errors():
-    warnings.simplefilter("error")
-    model.fit(dataset, **arguments)
-  return int(model.optimizer.iterations)
-
-
-class _log_as_errors(logging.Handler):
-  """Raises what is logged as a warning while this is entered."""
-
-  def __enter__(self):
-    logging.getLogger("tensorflow").addHandler(self)
-    return self
-
-  def __exit__(self, *_):
-    logging.getLogger("tensorflow").removeHandler(self)
-
-  def emit(self, record):
-    if record.levelno >= logging.WARNING:
-      raise AssertionError(record.getMessage())
 
 
 def kinds(factor):

@@ -125,12 +125,13 @@ USES = {
 }
 
 
-def _each_use(implementations):
+def each_of(uses, implementations=IMPLEMENTATIONS):
+  """Returns a decorator: a test for each use, in each implementation."""
   return pytest.mark.parametrize(
     "use, implementation",
     [
       pytest.param(use, implementation, id=f"{name}-{implementation}")
-      for name, use in USES.items()
+      for name, use in uses.items()
       for implementation in use.implementations
       if implementation in implementations
     ],
@@ -138,8 +139,8 @@ def _each_use(implementations):
   )
 
 
-each_use = _each_use(IMPLEMENTATIONS)
-each_native_use = _each_use(["native"])
+each_use = each_of(USES)
+each_native_use = each_of(USES, ["native"])
 
 
 def public_transformations():

@@ -63,8 +63,16 @@ def echo(
   `ignore_errors` belongs in front.
 
   The position of an iterator, between two copies too, can be saved and
-  restored exactly. Random access (`Dataset.at`, global shuffling) is not
-  supported.
+  restored exactly. Random access (`tf.data.experimental.at`, global shuffling)
+  is not supported.
+
+  Between workers, auto-sharding by file finds the files through the native op
+  as if it were not there. Through the graph implementation it deals out records
+  instead, all of which every worker reads. With a factor that is no constant
+  whole number it finds nothing there: FILE fails, and AUTO deals out the copies
+  of one element to different workers. Workers of a tf.data service have to call
+  `tfecho.native.load()`, can't read a variable, and share their input
+  dynamically only with the native op.
 
   Args:
     factor: how often each element is emitted, at least 1. A whole number; or

@@ -50,7 +50,8 @@ def shuffle_after_echo(
   [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
   Seeds, epochs and checkpoints behave as those of `Dataset.shuffle`; the
-  contents of the buffer are part of an iterator's state.
+  contents of the buffer are part of an iterator's state. Random access is not
+  supported.
 
   With the graph implementation of `echo` this is `Dataset.shuffle` over as many
   copies as `buffer_size` fresh elements have, which share memory. It keeps the

@@ -44,7 +44,7 @@ def echo_on_stall(
 
   Timing decides the order, so two runs differ. Contents and counts survive
   saving and restoring an iterator exactly, the interleaving does not. Symbolic
-  checkpoints are not supported. Native only.
+  checkpoints and random access are not supported. Native only.
 
   >>> dataset = tf.data.Dataset.range(5)
   >>> dataset = dataset.apply(tfecho.echo_on_stall(1, buffer_size=2))

@@ -156,7 +156,7 @@ def monitor(
   Belongs at the very end, behind the last `prefetch`: what an echo waits for
   is not what the trainer waits for, since buffers stand between them.
   TensorFlow then adds no prefetch of its own, which would come between the
-  trainer and this. Native only.
+  trainer and this. Random access is not supported. Native only.
 
   >>> stats = tfecho.Stats()
   >>> dataset = tf.data.Dataset.range(3).apply(tfecho.monitor(stats))
