@@ -76,6 +76,35 @@ class Upstream:
     self._gate.release(n)
 
 
+class Model:
+  """The rule once more: what is taken of numbers that arrive in order."""
+
+  def __init__(self, max_factor, repeat_size):
+    self.ready = collections.deque()
+    self._kept = []  # (element, times emitted), least recently emitted first
+    self._max_factor = max_factor
+    self._repeat_size = repeat_size
+
+  def __bool__(self):
+    """Whether there is something to take."""
+    return bool(self.ready or self._kept)
+
+  def take(self):
+    if self.ready:
+      element, times = self.ready.popleft(), 0
+      self._make_room()
+    else:
+      element, times = self._kept.pop(0)
+    if times + 1 < self._max_factor:
+      self._kept.append((element, times + 1))
+    return element
+
+  def _make_room(self):
+    if len(self._kept) == self._repeat_size:
+      # The most often emitted; of these the oldest, which is the smallest.
+      self._kept.remove(max(self._kept, key=lambda kept: (kept[1], -kept[0])))
+
+
 def take(iterator, n):
   return [int(next(iterator)) for _ in range(n)]
 
@@ -162,15 +191,43 @@ class TestRule:
     assert take(iterator, 4) == [1, 2, 1, 2]  # 0 made room for 2.
     upstream.open()
 
+  @hypothesis.given(
+    max_factor=st.integers(1, 5),
+    repeat_size=st.integers(1, 6),
+    # Fresh elements that come, then elements that are taken.
+    script=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 8))),
+  )
+  @hypothesis.settings(max_examples=50)
+  def test_every_element_is_the_one_that_the_rule_says(
+    self, max_factor, repeat_size, script
+  ):
+    upstream = Upstream(1_000)
+    model = Model(max_factor, repeat_size)
+    iterator = upstream.start(max_factor, repeat_size=repeat_size)
+    started(upstream, iterator)
+    model.ready.append(0)
+    taken, expected, arrived = [0], [model.take()], 1
+    for arriving, asked in script:
+      if arriving:
+        upstream.let(arriving)
+      model.ready.extend(range(arrived, arrived + arriving))
+      arrived += arriving
+      while model and asked > 0:
+        expected.append(model.take())
+        taken += take(iterator, 1)
+        asked -= 1
+    assert taken == expected
+    upstream.open()
+
   def test_nothing_is_repeated_after_the_end(self):
     upstream = Upstream(3)
-    iterator = upstream.start(100)
+    # More often than anybody could wait for, if the end was not seen.
+    iterator = upstream.start(10**12)
     started(upstream, iterator)
     upstream.let(2)
     assert take(iterator, 2) == [1, 2]
-    # The producer has seen the end once it stops: ask until it has.
-    rest = [int(x) for x in iterator]
-    assert set(rest) <= {0, 1, 2}
+    # Asked for until the producer is there.
+    assert {int(x) for x in iterator} <= {0, 1, 2}
     with pytest.raises(StopIteration):
       next(iterator)
 
@@ -258,6 +315,20 @@ def test_counts_and_order_hold_for_any_sizes(
     counts.values()
   )
   assert (stats.read, stats.consumed, stats.emitted) == (n, n, len(order))
+
+
+def test_the_queue_is_averaged_over_the_requests():
+  upstream = Upstream(10)
+  iterator = upstream.start(5)
+  started(upstream, iterator)
+  upstream.stats.reset()
+  upstream._let = 0
+  upstream.let(3)
+  take(iterator, 5)  # Finds 3, 2, 1 and then twice none waiting.
+  assert upstream.stats.mean_queued == 6 / 5
+  upstream.stats.reset()
+  assert upstream.stats.mean_queued == 0
+  upstream.open()
 
 
 class TestErrors:
@@ -396,6 +467,34 @@ class TestCheckpoints:
     restored = upstream.start(3, buffer_size=1)
     tf.train.Checkpoint(iterator=restored).restore(path)
     assert take(restored, 6) == [3, 1, 2, 3, 2, 3]
+    upstream.open()
+
+  # how often something is repeated after each fresh element
+  @pytest.mark.parametrize(
+    "script",
+    [(), (0,), (2,), (1, 0, 2), (3, 3, 3, 3), (0, 0, 0, 0), (5, 0, 1, 0, 4)],
+  )
+  def test_what_follows_depends_on_what_was_saved_alone(self, script, tmp_path):
+    """A queue of one that is full, so that the save waits for nothing."""
+    sizes = {"buffer_size": 1, "repeat_size": 3}
+    upstream = Upstream(1_000)
+    model = Model(4, sizes["repeat_size"])
+    iterator = upstream.start(4, **sizes)
+    started(upstream, iterator)
+    model.ready.append(0)
+    assert model.take() == 0
+    for fresh, repeats in enumerate(script, 1):
+      upstream.let()
+      model.ready.append(fresh)
+      for _ in range(1 + repeats):
+        assert take(iterator, 1) == [model.take()]
+    upstream.let()
+    model.ready.append(len(script) + 1)
+    path = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
+    restored = upstream.start(4, **sizes)
+    tf.train.Checkpoint(iterator=restored).restore(path)
+    while model:
+      assert take(restored, 1) == [model.take()]
     upstream.open()
 
   def test_a_checkpoint_of_other_sizes_is_refused(self, tmp_path):

@@ -267,6 +267,62 @@ def test_waiting_and_thinking_are_told_apart():
   assert stats.wait_seconds >= 2 * pause
 
 
+def test_a_reset_starts_the_times_over():
+  stats = tfecho.Stats()
+  dataset = tf.data.Dataset.range(9).apply(tfecho.monitor(stats))
+  iterator = iter(dataset)
+  for _ in range(3):
+    next(iterator)
+  assert stats.wait_seconds > 0
+  assert stats.think_seconds > 0
+  stats.reset()
+  assert (stats.requests, stats.wait_seconds, stats.think_seconds) == (0, 0, 0)
+  next(iterator)
+  assert stats.requests == 1
+  assert stats.wait_seconds > 0
+
+
+def test_threads_lose_no_request_and_no_copy_between_resets():
+  """Eight iterators at once, in three rounds."""
+  stats = tfecho.Stats()
+  dataset = (
+    tf.data.Dataset.range(100)
+    .apply(tfecho.echo_on_stall(1, buffer_size=8, stats=stats))
+    .apply(tfecho.echo(3, stats=tfecho.Stats()))
+    .apply(tfecho.monitor(stats))
+  )
+  for _ in range(3):
+    threads = [
+      threading.Thread(target=lambda: list(dataset)) for _ in range(8)
+    ]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join()
+    assert counts(stats) == (800, 800, 800)
+    assert stats.copies == {1: 800}
+    assert stats.requests == 2_400
+    stats.reset()
+    assert counts(stats) == (0, 0, 0)
+    assert stats.copies == {}
+
+
+def test_counting_goes_on_while_another_thread_resets():
+  stats = tfecho.Stats()
+  dataset = tf.data.Dataset.range(2_000).apply(
+    tfecho.echo(2, stats=stats)
+  )
+  thread = threading.Thread(target=lambda: list(dataset.batch(10)))
+  thread.start()
+  while thread.is_alive():
+    stats.reset()
+    assert min(counts(stats)) >= 0
+    assert all(elements > 0 for elements in stats.copies.values())
+  stats.reset()
+  list(dataset)
+  assert counts(stats) == (2_000, 2_000, 4_000)
+
+
 def test_stats_are_refused_by_the_graph_implementation():
   with pytest.raises(ValueError, match="`stats`.*native.*graph"):
     tfecho.echo(2, stats=tfecho.Stats(), implementation="graph")
