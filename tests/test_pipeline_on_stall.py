@@ -24,7 +24,7 @@ def pipeline(n):
   return Pipeline(tf.data.Dataset.range(n), read=tf.identity, batch_size=BATCH)
 
 
-def held_pipeline(gate):
+def held_pipeline(gate, **functions):
   """A pipeline whose source gives an element for every permit of `gate`."""
 
   def hold(x):
@@ -34,7 +34,7 @@ def held_pipeline(gate):
   source = tf.data.Dataset.range(1_000).map(
     lambda x: tf.ensure_shape(tf.numpy_function(hold, [x], tf.int64), [])
   )
-  return Pipeline(source, read=tf.identity, batch_size=BATCH)
+  return Pipeline(source, read=tf.identity, batch_size=BATCH, **functions)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -48,12 +48,17 @@ def test_every_element_comes_at_least_once_and_at_most_as_often_as_allowed(
   assert max(counts.values()) <= 3
 
 
+@pytest.mark.parametrize(
+  "functions", [{}, {"decode": tf.identity, "augment": tf.identity}]
+)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_fills_the_stages_behind_it_does_not_look_like_a_stall(place):
+def test_what_fills_the_stages_behind_it_does_not_look_like_a_stall(
+  place, functions
+):
   """Upstream gives just what is asked for before the training starts."""
   gate = threading.Semaphore(0)
   stats = tfecho.Stats()
-  dataset = held_pipeline(gate).dataset(
+  dataset = held_pipeline(gate, **functions).dataset(
     echo_after=place, max_factor=100, stats=stats
   )
   batches = iter(dataset)

@@ -338,6 +338,7 @@ class Pipeline:
       max_factor,
       batch_size=1 if echo_after == "batch" else self.batch_size,
       repeat_size=self._repeat_size(echo_after, echo_buffer),
+      num_maps=self._num_maps_behind(echo_after),
       stats=stats,
       implementation=implementation,
     )
@@ -364,6 +365,10 @@ class Pipeline:
     if size == 0:
       raise ValueError("`echo_buffer` must not be 0 with `max_factor`")
     return size
+
+  def _num_maps_behind(self, echo_after: str) -> int:
+    behind = {"read": [self.decode, self.augment], "decode": [self.augment]}
+    return sum(stage is not None for stage in behind.get(echo_after, []))
 
   def _num_batches(self, count: int) -> int:
     full, rest = divmod(count, self.batch_size)

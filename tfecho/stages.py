@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -172,6 +173,7 @@ def echoed_on_stall(
   *,
   batch_size: int,
   repeat_size: int,
+  num_maps: int,
   stats: Stats | None,
   implementation: str,
 ) -> Transformation:
@@ -181,6 +183,7 @@ def echoed_on_stall(
     max_factor: see `echo_on_stall`.
     batch_size: elements that the stage behind asks for at once.
     repeat_size: see `echo_on_stall`.
+    num_maps: parallel maps between it and the batch.
     stats: see `echo_on_stall`.
     implementation: see `echo`; "graph" is refused.
 
@@ -192,9 +195,11 @@ def echoed_on_stall(
       '`max_factor` needs the native implementation, got "graph"'
     )
   # Until all of this is full, requests come as fast as they are served, which
-  # says nothing about the training: what waits behind, and the batch in the
-  # making, whose elements may be on their way through a parallel map.
+  # says nothing about the training: what waits behind, the batch that is taken,
+  # the one in the making, and what a parallel map has begun and what it has
+  # ready. It makes as many calls at once as there are processors.
   downstream = (BATCHES_AHEAD + 2) * batch_size
+  downstream += 2 * num_maps * (os.cpu_count() or 1)
   return echo_on_stall(
     max_factor,
     buffer_size=2 * batch_size,
