@@ -57,6 +57,44 @@ def test_reading_ahead_changes_no_element(implementation, buffer_size):
   assert values(dataset) == repeated(range(7), even_copies(2.5, 0, 7))
 
 
+# the shape of an int32 element, what is asked for, what is read ahead
+@pytest.mark.parametrize(
+  "shape, buffer_size, ahead",
+  [
+    ([], tf.data.AUTOTUNE, 64),
+    ([1024], tf.data.AUTOTUNE, 64),
+    ([1025], tf.data.AUTOTUNE, tf.data.AUTOTUNE),
+    ([None], tf.data.AUTOTUNE, tf.data.AUTOTUNE),
+    ([], 5, 5),
+    ([4096], 5, 5),
+  ],
+)
+def test_of_small_elements_a_fixed_number_is_read_ahead(
+  shape, buffer_size, ahead, implementation
+):
+  dataset = tf.data.Dataset.from_generator(
+    lambda: [], output_signature=tf.TensorSpec(shape, tf.int32)
+  ).apply(
+    tfecho.echo(2, buffer_size=buffer_size, implementation=implementation)
+  )
+  assert prefetch_sizes(dataset) == [ahead]
+
+
+def prefetch_sizes(dataset):
+  """The buffer sizes of every `prefetch` in the graph of a dataset."""
+  graph = tf.raw_ops.DatasetToGraphV2(
+    input_dataset=tf.data.experimental.to_variant(dataset),
+    external_state_policy=tf.data.experimental.ExternalStatePolicy.IGNORE.value,
+  )
+  graph = tf.compat.v1.GraphDef.FromString(graph.numpy())
+  nodes = {node.name: node for node in graph.node}
+  return [
+    int(tf.make_ndarray(nodes[node.input[1]].attr["value"].tensor))
+    for node in graph.node
+    if node.op == "PrefetchDataset"
+  ]
+
+
 @pytest.mark.parametrize("factor", [1.1, 7 / 3, 2.5])
 def test_nothing_drifts_far_into_a_stream(implementation, factor):
   n = 20_000

@@ -17,6 +17,9 @@ from typing import Any
 
 import tensorflow as tf
 
+# Tensors of these types are as large as what they refer to.
+_UNSIZED = (tf.string, tf.variant, tf.resource)
+
 
 class UnaryDataset(tf.data.Dataset):
   """A dataset over `variant` with the structure and options of its input."""
@@ -47,6 +50,18 @@ def flat_components(dataset: tf.data.Dataset) -> tf.data.Dataset:
 def flat_structure(dataset: tf.data.Dataset) -> dict[str, Any]:
   """Returns the attributes that describe the elements to a dataset op."""
   return dataset._flat_structure
+
+
+def element_bytes(element_spec: Any) -> int | None:
+  """Returns how many bytes an element takes; None if its spec can't tell."""
+  size = 0
+  for spec in tf.nest.flatten(element_spec):
+    if not isinstance(spec, tf.TensorSpec) or spec.dtype in _UNSIZED:
+      return None
+    if not spec.shape.is_fully_defined():
+      return None
+    size += spec.shape.num_elements() * spec.dtype.size
+  return size
 
 
 def op_metadata(name: str | None) -> bytes:

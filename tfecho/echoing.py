@@ -19,6 +19,7 @@ from tfecho import native
 from tfecho.checks import check_name
 from tfecho.datasets import (
   UnaryDataset,
+  element_bytes,
   flat_components,
   flat_structure,
   op_metadata,
@@ -27,6 +28,11 @@ from tfecho.factors import MAX_VARIABLE, Factor
 from tfecho.stats import Stats, check_stats, count_read
 
 IMPLEMENTATIONS = ("auto", "native", "graph")
+
+# Of small elements this many are read ahead: TensorFlow's tuning would begin
+# with a few, and waking a thread for each of them costs more than they do.
+_SMALL_BYTES = 4096
+_SMALL_AHEAD = 64
 
 
 def echo(
@@ -91,7 +97,8 @@ def echo(
       the fraction, drawn anew in every epoch.
     seed: makes random rounding reproducible.
     buffer_size: how many fresh elements are read ahead while copies are used;
-      0 for none.
+      0 for none. `AUTOTUNE` is 64 for elements that are known to be small, and
+      else leaves it to TensorFlow.
     stats: counts fresh elements and copies. Native only.
     implementation: "native", "graph", or "auto", which takes the native op
       where it can be loaded or built.
@@ -120,7 +127,7 @@ def echo(
   def _apply_fn(dataset: tf.data.Dataset) -> tf.data.Dataset:
     if buffer_size == 0:
       return EchoDataset(dataset, parsed, library, stats, name)
-    read = count_read(dataset, stats).prefetch(buffer_size)
+    read = count_read(dataset, stats).prefetch(_num_ahead(dataset, buffer_size))
     return EchoDataset(
       read, parsed, library, stats, name, is_read_counted=True
     )
@@ -180,6 +187,13 @@ def _check_buffer_size(buffer_size: Any) -> None:
       "`buffer_size` must be `tf.data.AUTOTUNE`, 0 or positive, got"
       f" {buffer_size}"
     )
+
+
+def _num_ahead(dataset: tf.data.Dataset, buffer_size: int) -> int:
+  size = element_bytes(dataset.element_spec)
+  if buffer_size != tf.data.AUTOTUNE or size is None or size > _SMALL_BYTES:
+    return buffer_size
+  return _SMALL_AHEAD
 
 
 def check_implementation(implementation: Any) -> None:

@@ -20,15 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tfecho.datasets import element_bytes
 from tfecho.echoing import echo
 from tfecho.shuffling import shuffle_after_echo
 from tfecho.stalling import echo_on_stall
 from tfecho.stats import Stats
 
 Transformation = Callable[[tf.data.Dataset], tf.data.Dataset]
-
-# Tensors of these types are as large as what they refer to.
-_UNSIZED = (tf.string, tf.variant, tf.resource)
 
 # Batches made ahead of a training that echoes on stall.
 BATCHES_AHEAD = 2
@@ -210,14 +208,8 @@ def echoed_on_stall(
 
 
 def _size(element_spec: Any, count: int) -> str:
-  size = 0
-  for spec in tf.nest.flatten(element_spec):
-    if not isinstance(spec, tf.TensorSpec) or spec.dtype in _UNSIZED:
-      return "of unknown size"
-    if not spec.shape.is_fully_defined():
-      return "of unknown size"
-    size += spec.shape.num_elements() * spec.dtype.size
-  return f"{count * size:,} bytes"
+  size = element_bytes(element_spec)
+  return "of unknown size" if size is None else f"{count * size:,} bytes"
 
 
 def describe(function: Callable | None) -> str | None:
