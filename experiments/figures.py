@@ -1,10 +1,12 @@
-"""Figures of recorded runs, as PNG files.
+"""Figures of recorded runs and measurements, as PNG files.
 
   python -m experiments.figures --results=results.jsonl --output_dir=figures
+  python -m experiments.figures --stall=stall.json --output_dir=figures
 """
 
 from __future__ import annotations
 
+import json
 import math
 import pathlib
 import statistics
@@ -14,7 +16,7 @@ from absl import flags
 from matplotlib import figure as mpl_figure
 from matplotlib import ticker
 
-from experiments import command_line, records, summary
+from experiments import command_line, records, stall_figure, summary
 from experiments.arms import Arm
 from experiments.curves import WINDOW
 
@@ -282,16 +284,29 @@ def _arm(run):
 
 def main():
   with command_line.refusing_in_one_line():
-    finished = records.load(_RESULTS.value)
+    figures = _load_and_draw()
   output_dir = pathlib.Path(_OUTPUT_DIR.value)
   output_dir.mkdir(parents=True, exist_ok=True)
-  save(draw(finished), output_dir)
+  save(figures, output_dir)
+
+
+def _load_and_draw():
+  if _RESULTS.value:
+    return draw(records.load(_RESULTS.value))
+  record = json.loads(pathlib.Path(_STALL.value).read_text())
+  return {"stall": stall_figure.draw(record)}
 
 
 if __name__ == "__main__":
   _RESULTS = flags.DEFINE_string(
-    "results", None, "Path of a file of recorded runs.", required=True
+    "results", None, "Path of a file of recorded runs."
   )
+  _STALL = flags.DEFINE_string(
+    "stall",
+    None,
+    "Path of a file that `experiments.benchmark --suite=stall --output` wrote.",
+  )
+  flags.mark_flags_as_mutual_exclusive(["results", "stall"], required=True)
   _OUTPUT_DIR = flags.DEFINE_string(
     "output_dir", ".", "Path of the directory that the PNG files go to."
   )

@@ -3,7 +3,8 @@ import re
 
 import pytest
 
-from experiments import figures, report
+from experiments import figures, report, stall_figure
+from experiments.benchmark import stall
 
 
 @pytest.fixture
@@ -85,6 +86,30 @@ def test_time_alone_is_shown_with_its_upstream(make_record, tmp_path):
   assert "on_stall e<=8" in printed
   assert "2.00, jitter 0.5" in printed
   assert list(figures.draw(finished)) == ["wall_time"]
+
+
+def test_the_stall_suite_makes_a_figure_of_all_its_ratios():
+  cases = [
+    case
+    for case in stall.cases()
+    if case.what.startswith("example level, ") and "upstream" in case.what
+  ]
+  rows = [
+    {
+      "what": case.what,
+      "bound": {"ours": bound.ours, "other": bound.other},
+      "ours": [1.0, 3.0, 2.0],
+      "other": [4.0, 4.0, 4.0],
+    }
+    for case in cases
+    for bound in case.bounds
+  ]
+  drawn = stall_figure.draw({"rows": rows})
+  lines = [line for axes in drawn.axes for line in axes.lines]
+  assert len(lines) == 7
+  for line in lines:
+    assert tuple(line.get_xdata()) == stall.RATIOS
+    assert set(line.get_ydata()) <= {2.0, 4.0}
 
 
 def test_runs_of_which_none_arrived_make_a_report(make_record, tmp_path):
