@@ -70,6 +70,9 @@ def echo_on_stall(
     stall. Put a shuffle in front, or count what it holds into `warmup`.
   * Put this behind `repeat()`, or the start recurs in every epoch; and never
     put `cache()` behind it.
+  * Where upstream is slower than even `max_factor` copies make up for, the
+    training waits, and then takes a fresh element as often as it may at once:
+    batches hold elements many times. Allow more copies there.
 
   Args:
     max_factor: how often an element is emitted at most; 1 makes this a
