@@ -32,8 +32,10 @@ EVERYTHING_A_WHEEL_IS_MADE_FROM = (
   "experiments",
 )
 PUBLIC_NAMES = [
+  "Advice",
   "Pipeline",
   "Stats",
+  "advise",
   "echo",
   "echo_on_stall",
   "factor_variable",

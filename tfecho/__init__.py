@@ -20,6 +20,7 @@ Echoing", arXiv 1907.05550.
 """
 
 from tfecho import images, native
+from tfecho.advice import Advice, advise
 from tfecho.echoing import echo
 from tfecho.factors import factor_variable
 from tfecho.pipeline import Pipeline
@@ -30,8 +31,10 @@ from tfecho.stats import Stats, monitor
 __version__ = "0.1.0"
 
 __all__ = [
+  "Advice",
   "Pipeline",
   "Stats",
+  "advise",
   "echo",
   "echo_on_stall",
   "factor_variable",
