@@ -8,14 +8,23 @@ belong to the machine and the hour; the bounds are on ratios. The exit status
 is 1 where a bound is missed.
 
 A suite is a module of this package with a function `cases()`, and its name
-here.
+here. Where something is claimed of several cases together, it also has a
+function `summary(rows)`, which returns further rows.
 """
 
 import importlib
 
-SUITES = ("overhead", "ideal", "stall", "precision", "layout", "decode")
+SUITES = (
+  "overhead", "ideal", "stall", "advice", "precision", "layout", "decode",
+)
 
 
 def load(suite):
   """The module of a suite, imported only when it is asked for."""
   return importlib.import_module(f"{__name__}.{suite}")
+
+
+def summary(suite, rows):
+  """The rows that a suite makes of those of its cases."""
+  make = getattr(load(suite), "summary", None)
+  return make(rows) if make else []

@@ -32,16 +32,20 @@ def main(argv):
   if _OUTPUT.value:
     pathlib.Path(_OUTPUT.value).parent.mkdir(parents=True, exist_ok=True)
   rows = runner.measure(_cases(), _ROUNDS.value, on_case=logging.info)
+  rows += [row for suite in _suites() for row in benchmark.summary(suite, rows)]
   print(runner.table(rows))
   if _OUTPUT.value:
     runner.write_json(_OUTPUT.value, rows)
   return runner.exit_status(rows)
 
 
+def _suites():
+  return benchmark.SUITES if _SUITE.value == "all" else (_SUITE.value,)
+
+
 def _cases():
   """The cases that were asked for; an error where there are none."""
-  suites = benchmark.SUITES if _SUITE.value == "all" else [_SUITE.value]
-  cases = [case for suite in suites for case in benchmark.load(suite).cases()]
+  cases = [case for s in _suites() for case in benchmark.load(s).cases()]
   try:
     selected = [case for case in cases if re.search(_CASE.value, case.what)]
   except re.error as error:

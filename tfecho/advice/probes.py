@@ -25,9 +25,9 @@ from tfecho.advice.costs import Cost
 _SECONDS_PER_CALL = 0.005
 _MOST_PER_CALL = 10_000
 
-# What is ready when a measurement starts: the batches that are prefetched, one
-# in the making, and what the maps before it have at hand.
-_READY_BATCHES = stages.BATCHES_AHEAD + 2
+# What is ready when a measurement starts: the batches that are prefetched, and
+# the one in the making with what the maps before it have at hand.
+_READY_BATCHES = stages.BATCHES_AHEAD + 1
 
 # The part of a measurement that is off the clock at least.
 _SETTLING = 0.2
@@ -72,7 +72,10 @@ class Steps:
 
   def __call__(self, seconds: float) -> Cost:
     """Returns the cost of a step, measured for this long or a bit longer."""
-    _repeat(self._step, _SETTLING * seconds, at_least=_READY_BATCHES)
+    # Without training, so that upstream has no time to make others ready.
+    for _ in range(_READY_BATCHES):
+      next(self._iterator)
+    _repeat(self._step, _SETTLING * seconds, at_least=1)
     # An accelerator may still be at work when a step returns.
     tf.test.experimental.sync_devices()
     steps, cost = _timed(
