@@ -27,20 +27,38 @@ def batches(settings, upstream):
     A dataset of (ordinals, (inputs, labels)).
   """
   workload = workloads.get(settings.workload, settings.preset)
-  pipeline = tfecho.Pipeline(
+  return pipeline(
+    workload,
     _numbered_keys(workload, settings.seed),
+    upstream,
+    batch_size=settings.batch_size,
+    seed=settings.seed,
+  ).dataset(implementation=settings.implementation, **_echo(settings))
+
+
+def pipeline(workload, keys, upstream, *, batch_size, seed):
+  """Returns the `tfecho.Pipeline` of a workload.
+
+  Args:
+    workload: `Workload`.
+    keys: Dataset of pairs: an ordinal, and a key as `workload.read` takes it.
+    upstream: `Upstream` that the examples are read over.
+    batch_size: Examples in a batch.
+    seed: Of the augmentation and the echo.
+
+  Returns:
+    A pipeline of (ordinals, (inputs, labels)).
+  """
+  options = tf.data.Options()
+  options.threading.private_threadpool_size = _INPUT_THREADS
+  return tfecho.Pipeline(
+    keys.with_options(options),
     read=upstream.wrap(workload.read),
     decode=_beside_ordinal(workload.decode),
     augment=_beside_ordinal_seeded(workload.augment),
-    batch_size=settings.batch_size,
-    seed=settings.seed,
+    batch_size=batch_size,
+    seed=seed,
   )
-  data = pipeline.dataset(
-    implementation=settings.implementation, **_echo(settings)
-  )
-  options = tf.data.Options()
-  options.threading.private_threadpool_size = _INPUT_THREADS
-  return data.with_options(options)
 
 
 def _numbered_keys(workload, seed):

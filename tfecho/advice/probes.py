@@ -23,7 +23,7 @@ from tfecho.advice.costs import Cost
 
 # A call from Python costs about 50 us, so it draws for a hundred times as long.
 _SECONDS_PER_CALL = 0.005
-_MOST_PER_CALL = 10_000
+_SECONDS_TO_FIND_OUT = 0.02
 
 # What is ready when a measurement starts: the batches that are prefetched, and
 # the one in the making with what the maps before it have at hand.
@@ -113,12 +113,9 @@ def _stride(dataset: tf.data.Dataset) -> int:
   """Returns how many elements to draw at a time."""
   iterator = iter(_in_strides(dataset, 1))
   next(iterator)
-  calls = 4
-  start = time.perf_counter()
-  for _ in range(calls):
-    next(iterator)
-  elapsed = (time.perf_counter() - start) / calls
-  return min(max(1, round(_SECONDS_PER_CALL / elapsed)), _MOST_PER_CALL)
+  # Long enough for what was made meanwhile not to count.
+  calls, cost = _timed(lambda: next(iterator), _SECONDS_TO_FIND_OUT)
+  return max(1, round(calls * _SECONDS_PER_CALL / cost.seconds))
 
 
 def _in_strides(dataset: tf.data.Dataset, stride: int) -> tf.data.Dataset:

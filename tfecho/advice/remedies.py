@@ -148,9 +148,9 @@ def _threads(measured: Measurements) -> Remedy | None:
     return None
   return Remedy(
     "threads",
-    f"up to {name} the input waits, in as many threads as TensorFlow has for"
-    f" its operations; with {measured.num_threads} of its own it took"
-    f" {1e3 * after:.3g} instead of {1e3 * before:.3g} ms a batch: set"
+    f"up to {name} the input waits in too few threads; with"
+    f" {measured.num_threads} of its own it took {1e3 * after:.3g} instead of"
+    f" {1e3 * before:.3g} ms a batch: set"
     " `options.threading.private_threadpool_size` and pass"
     " `source.with_options(options)`",
     predicted,

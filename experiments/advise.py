@@ -1,0 +1,101 @@
+"""Says where to echo in a workload, and how much, before anything is trained.
+
+  python -m experiments.advise --workload=resnet32_cifar10 --upstream_ms=2
+  python -m experiments.advise --step_ms=1.5 --upstream_ms=0.2
+
+Times the workload's stages and its training step for some seconds, and prints
+what follows: whether training waits for its input, where, and what an echo in
+each place would make of it. It trains nothing that is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from absl import flags, logging
+
+import tfecho
+from experiments import command_line, feeding, workloads
+from experiments.trainer import Trainer
+from experiments.upstream import Upstream
+
+_WORKLOAD = flags.DEFINE_string(
+  "workload", "resnet32_cifar10", "Name of the workload, without unit."
+)
+_PRESET = flags.DEFINE_string(
+  "preset",
+  "small",
+  "Size of the workload, without unit: `small` fits two CPU cores.",
+)
+_BATCH_SIZE = flags.DEFINE_integer(
+  "batch_size",
+  None,
+  "Examples per training step. Default: the workload's.",
+  lower_bound=1,
+)
+_UPSTREAM_MS = flags.DEFINE_float(
+  "upstream_ms",
+  2.0,
+  "Delay of reading one example, in milliseconds, one example after the other.",
+  lower_bound=0.0,
+)
+_STEP_MS = flags.DEFINE_float(
+  "step_ms",
+  None,
+  "Time of a training step on an accelerator, in milliseconds. Default: the "
+  "workload's own step, on this machine.",
+)
+_MAX_FACTOR = flags.DEFINE_float(
+  "max_factor", 8.0, "Largest echoing factor, in copies per fresh example."
+)
+_SECONDS = flags.DEFINE_float(
+  "seconds", 10.0, "How long to measure, in seconds, about."
+)
+_OUTPUT = flags.DEFINE_string(
+  "output", None, "Path of a file to write everything to, as JSON."
+)
+
+
+def main():
+  with command_line.refusing_in_one_line():
+    workload = workloads.get(_WORKLOAD.value, _PRESET.value)
+    advice = tfecho.advise(
+      _pipeline(workload),
+      max_factor=_MAX_FACTOR.value,
+      seconds=_SECONDS.value,
+      on_progress=logging.info,
+      **_step(workload),
+    )
+  if _OUTPUT.value:
+    path = pathlib.Path(_OUTPUT.value)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(advice.to_dict(), indent=2) + "\n")
+  print(advice)
+
+
+def _pipeline(workload):
+  return feeding.pipeline(
+    workload,
+    workload.train().enumerate(),
+    Upstream(_UPSTREAM_MS.value / 1_000),
+    batch_size=_BATCH_SIZE.value or workload.batch_size,
+    seed=0,
+  )
+
+
+def _step(workload):
+  """The argument of `tfecho.advise` that says what a step takes."""
+  if _STEP_MS.value is not None:
+    return {"step_seconds": _STEP_MS.value / 1_000}
+  trainer = Trainer(workload)
+
+  def train_step(ordinals, example):
+    del ordinals
+    trainer.train(*example, learning_rate=0.0)
+
+  return {"train_step": train_step}
+
+
+if __name__ == "__main__":
+  command_line.run(main)
