@@ -1,0 +1,64 @@
+"""The command line of the advice, on a workload that is measured briefly."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import experiments
+
+ROOT = pathlib.Path(experiments.__file__).parents[1]
+
+
+def run(*flags):
+  return subprocess.run(
+    [sys.executable, "-m", "experiments.advise", *flags],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+  )
+
+
+@pytest.mark.parametrize("step", [[], ["--step_ms=1"]], ids=["own", "given"])
+def test_prints_a_table_and_writes_json(tmp_path, step):
+  output = tmp_path / "new" / "advice.json"
+  result = run(
+    *step, "--seconds=0.1", "--upstream_ms=0.1", "--batch_size=4",
+    "--max_factor=3", f"--output={output}",
+  )
+  assert result.returncode == 0, result.stderr
+  assert "train step" in result.stdout
+  assert "Recommended: " in result.stdout
+  record = json.loads(output.read_text())
+  assert set(record["ratios"]) == {"read", "decode", "augment", "batch"}
+  assert record["measured"]["examples"] == 1297
+  assert record["measured"]["batch_size"] == 4
+  assert max(choice["factor"] for choice in record["choices"]) == 3
+
+
+def test_help_names_every_flag_with_its_unit():
+  text = run("--help").stdout
+  for flag in ("workload", "preset", "batch_size", "max_factor", "output"):
+    assert f"--{flag}" in text
+  for flag in ("upstream_ms", "step_ms"):
+    assert "in milliseconds" in text.partition(f"--{flag}:")[2][:200]
+  assert "in seconds" in text.partition("--seconds:")[2][:200]
+
+
+# a bad flag, what the error names
+@pytest.mark.parametrize(
+  ("flag", "named"),
+  [
+    ("--workload=tea", "tea"),
+    ("--batch_size=0", "batch_size"),
+    ("--step_ms=0", "step_seconds"),
+    ("--max_factor=1", "max_factor"),
+  ],
+)
+def test_a_bad_value_is_refused_in_one_line(flag, named):
+  result = run(flag)
+  assert result.returncode == 1
+  errors = [x for x in result.stderr.splitlines() if x.startswith("error:")]
+  assert len(errors) == 1 and named in errors[0]
