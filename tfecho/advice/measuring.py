@@ -75,7 +75,7 @@ def measure(
   return Measurements(
     batch_size=pipeline.batch_size,
     cores=cores(),
-    stages={name: medians["stage", name] for name in parts.stages},
+    stages=_stages(parts, medians),
     places=places,
     step=places["batch"].downstream,
     baseline=medians["baseline"],
@@ -154,9 +154,9 @@ class _Parts:
     return data
 
   def stage(self, name: str) -> tf.data.Dataset:
-    """A stage alone, on elements from memory, or from the source."""
-    if name in ("source", "read"):
-      return self.source(0).apply(self._stages[name])
+    """A stage alone, on elements from memory."""
+    if name == "source":
+      return self.source(0)
     before = ("source", *PLACES)[PLACES.index(name)]
     return self._in_memory[before].apply(self._stages[name])
 
@@ -205,9 +205,10 @@ def _probes(parts: _Parts, train_step: Callable) -> dict[Any, Probe]:
     "baseline": Steps(parts.upstream("batch", len(PLACES)), train_step)
   }
   for name in parts.stages:
-    probes["stage", name] = Draws(
-      parts.stage(name), batch_size=parts.per_batch(name)
-    )
+    if name != "read":  # What has just been read would be read again.
+      probes["stage", name] = Draws(
+        parts.stage(name), batch_size=parts.per_batch(name)
+      )
   for share, place in enumerate(parts.places):
     probes["upstream", place] = Draws(
       parts.upstream(place, share), batch_size=parts.per_batch(place)
@@ -231,6 +232,14 @@ def _medians(
     if count >= _FEWEST_ROUNDS and elapsed > slot * len(probes) * _ROUNDS:
       break
   return {name: median(each) for name, each in costs.items()}
+
+
+def _stages(parts: _Parts, medians: dict[Any, Cost]) -> dict[str, Cost]:
+  """Every stage alone, but reading, which is measured with the source."""
+  return {
+    name: medians["upstream" if name == "read" else "stage", name]
+    for name in parts.stages
+  }
 
 
 def _sides(parts: _Parts, medians: dict[Any, Cost]) -> dict[str, Place]:

@@ -75,7 +75,7 @@ class Steps:
     # Without training, so that upstream has no time to make others ready.
     for _ in range(_READY_BATCHES):
       next(self._iterator)
-    _repeat(self._step, _SETTLING * seconds, at_least=1)
+    _repeat(self._step, _SETTLING * seconds, at_least=2)
     # An accelerator may still be at work when a step returns.
     tf.test.experimental.sync_devices()
     steps, cost = _timed(

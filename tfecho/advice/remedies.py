@@ -71,6 +71,8 @@ def watch(measured: Measurements, choice: Choice) -> list[str]:
     f"an epoch has {choice.factor:g} times the steps: count schedules and"
     " patience in steps",
     "leave validation data without an echo",
+    "where the input's pace changes, `max_factor` instead of `factor` repeats"
+    " only what training would wait for",
   ]
 
 
