@@ -78,15 +78,15 @@ def quantities(counts):
     were; `copies` per fresh example; `ideal copies`, as many as make up for the
     difference, within what is allowed.
   """
+  seconds = counts.wait_seconds + counts.think_seconds
   downstream = counts.think_seconds / (counts.requests * BATCH_SIZE)
-  upstream = counts.busy_seconds / counts.read
-  ratio = upstream / downstream
+  upstream = counts.busy_seconds / max(counts.read, 1)
+  copies = counts.emitted / max(counts.consumed, 1)
   return {
-    "waiting": counts.wait_seconds
-    / (counts.wait_seconds + counts.think_seconds),
-    "R": ratio,
-    "copies": counts.emitted / counts.consumed if counts.emitted else 1.0,
-    "ideal copies": clamped(ratio),
+    "waiting": counts.wait_seconds / seconds,
+    "R": upstream / downstream,
+    "copies": copies or 1.0,  # nothing is counted where there is no echo
+    "ideal copies": clamped(upstream / downstream),
   }
 
 
