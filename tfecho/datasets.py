@@ -37,6 +37,17 @@ class UnaryDataset(tf.data.Dataset):
     return self._input_dataset.element_spec
 
 
+class EchoedDataset(UnaryDataset):
+  """A dataset that may hold elements of its input more than once."""
+
+
+def is_echoed(dataset: tf.data.Dataset) -> bool:
+  """Whether an echo stands in `dataset`, if it was not loaded from a file."""
+  return isinstance(dataset, EchoedDataset) or any(
+    is_echoed(upstream) for upstream in dataset._inputs()
+  )
+
+
 def flat_components(dataset: tf.data.Dataset) -> tf.data.Dataset:
   """Returns `dataset` with each element as the tuple of its flat tensors."""
   structure = flat_structure(dataset)

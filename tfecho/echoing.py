@@ -18,7 +18,7 @@ import tensorflow as tf
 from tfecho import native
 from tfecho.checks import check_name
 from tfecho.datasets import (
-  UnaryDataset,
+  EchoedDataset,
   element_bytes,
   flat_components,
   flat_structure,
@@ -135,7 +135,7 @@ def echo(
   return _apply_fn
 
 
-class EchoDataset(UnaryDataset):
+class EchoDataset(EchoedDataset):
   """The result of `echo`.
 
   `shuffle_after_echo` builds on what it was made from.

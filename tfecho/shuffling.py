@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from tfecho import native
 from tfecho.checks import check_name
-from tfecho.datasets import UnaryDataset, op_metadata
+from tfecho.datasets import EchoedDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
 
@@ -103,7 +103,7 @@ def shuffle_after_echo(
       metadata=op_metadata(name),
       **echo.op_arguments(),
     )
-    return UnaryDataset(echo.fresh, variant)
+    return EchoedDataset(echo.fresh, variant)
 
   def _graph_shuffle(echo: EchoDataset) -> tf.data.Dataset:
     if min_distance > 1:

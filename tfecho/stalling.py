@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from tfecho import native
 from tfecho.checks import check_name, checked_int
-from tfecho.datasets import UnaryDataset, flat_structure, op_metadata
+from tfecho.datasets import EchoedDataset, flat_structure, op_metadata
 from tfecho.stats import Stats, check_stats
 
 
@@ -118,7 +118,7 @@ def echo_on_stall(
       **sizes,
       **flat_structure(dataset),
     )
-    return UnaryDataset(dataset, variant)
+    return EchoedDataset(dataset, variant)
 
   return _apply_fn
 

@@ -263,3 +263,28 @@ def test_more_steps_than_an_optimizer_can_count_are_refused():
   assert timeline.steps("2_147ep") == 2_147_000_000
   with pytest.raises(ValueError, match="must be less than 2\\*\\*31 steps"):
     timeline.steps("2_148ep")
+
+
+# --- Around a training ------------------------------------------------------
+
+
+def test_a_timeline_is_given_a_length_later():
+  timeline = Timeline(**KNOWN, factor=2)
+  assert timeline.lasting("10ep").steps("0.5dur") == timeline.steps("5ep")
+  assert timeline.total_steps is None  # It is another one.
+  with pytest.raises(ValueError, match="`total` can't be a part of itself"):
+    timeline.lasting("1dur")
+
+
+@pytest.mark.parametrize(
+  "known, steps, fresh",
+  [
+    ({"batch_size": 32}, 10, 320),
+    ({"batch_size": 32, "factor": 2.5}, 10, 128),
+    (KNOWN, 391, 50_000),  # an epoch, whose last batch is not full
+    ({"steps_per_epoch": 10}, 5, None),
+    ({"batch_size": 32, "factor": None}, 5, None),
+  ],
+)
+def test_steps_take_fresh_examples(known, steps, fresh):
+  assert Timeline(**known).fresh_examples(steps) == fresh

@@ -9,6 +9,7 @@ from tfecho.training.callbacks import (
   StopAtTarget,
 )
 from tfecho.training.durations import Duration, Timeline
+from tfecho.training.harness import TrainingResult, train
 from tfecho.training.layout import check_layout, to_channels_last
 from tfecho.training.precision import check_precision, set_precision
 
@@ -20,9 +21,11 @@ __all__ = [
   "FreshEpochs",
   "StopAtTarget",
   "Timeline",
+  "TrainingResult",
   "check_layout",
   "check_precision",
   "schedules",
   "set_precision",
   "to_channels_last",
+  "train",
 ]

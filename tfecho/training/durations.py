@@ -19,6 +19,7 @@ fresh data, so a recipe in epochs costs as much reading with an echo as without.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import numbers
@@ -172,15 +173,17 @@ class Timeline:
       steps_per_epoch = checked_int(
         "steps_per_epoch", steps_per_epoch, at_least=1
       )
-    if total is not None:
-      total = Duration.parse(total, argument="total")
-      if total.unit == "dur":
-        raise ValueError(f"`total` can't be a part of itself, got '{total}'")
     self._batch_size = batch_size
     self._fresh_examples = fresh_examples
     self._factor = _constant(factor)
     self._steps_per_epoch = steps_per_epoch
-    self._total = total
+    self._total = None if total is None else _whole(total)
+
+  def lasting(self, total: str | Duration) -> Timeline:
+    """Returns this timeline for a whole training of that duration."""
+    timeline = copy.copy(self)
+    timeline._total = _whole(total)
+    return timeline
 
   @property
   def steps_per_epoch(self) -> int | None:
@@ -241,6 +244,18 @@ class Timeline:
       )
     return max(1, steps)
 
+  def fresh_examples(self, steps: int) -> int | None:
+    """Returns how many fresh examples so many steps take, as far as known.
+
+    >>> from tfecho.training import Timeline
+    >>> Timeline(batch_size=32, factor=4).fresh_examples(100)
+    800
+
+    Those that wait in buffers between the echo and the model are not counted.
+    """
+    per_example = self._steps_per_example()
+    return None if per_example is None else round(steps / per_example)
+
   def _pace(self, unit: str) -> int | Fraction | None:
     """Steps that one of `unit` takes, or None if that is not known."""
     if unit == "ba":
@@ -273,6 +288,13 @@ class Timeline:
     if unit == "ep":
       return "give `batch_size` and `fresh_examples`, or `steps_per_epoch`"
     return "give `batch_size`"
+
+
+def _whole(total: Any) -> Duration:
+  parsed = Duration.parse(total, argument="total")
+  if parsed.unit == "dur":
+    raise ValueError(f"`total` can't be a part of itself, got '{parsed}'")
+  return parsed
 
 
 def _constant(factor: Any) -> Fraction | None:

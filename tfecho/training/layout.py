@@ -26,9 +26,8 @@ anew, layer by layer in the order of computation. `layout_rules` has the layers.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -45,6 +44,7 @@ from tfecho.training.orders import (
   channels_last,
   reordered,
 )
+from tfecho.training.precision import policy_scope
 
 
 def to_channels_last(
@@ -198,7 +198,7 @@ class _Conversion:
   ) -> Plan:
     """Returns the plan for a model, in which its layers have their weights."""
     read = self._graph(model)
-    with _global_policy(model.dtype_policy):
+    with policy_scope(model.dtype_policy):
       tensors = _Tensors()
       inputs = self._add_inputs(model, tensors, keep=keep_input_layout)
       for node in read.nodes:
@@ -323,14 +323,3 @@ def _class_for(model: keras.Model) -> type:
   if isinstance(model, keras.Sequential):
     raise layout_rules.refusal(model, "it is a subclass of Sequential")
   return type(model)
-
-
-@contextlib.contextmanager
-def _global_policy(policy: Any) -> Iterator[None]:
-  """Makes models with a policy: `compile` goes by it when it scales losses."""
-  before = keras.mixed_precision.global_policy()
-  keras.mixed_precision.set_global_policy(policy)
-  try:
-    yield
-  finally:
-    keras.mixed_precision.set_global_policy(before)

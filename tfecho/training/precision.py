@@ -21,6 +21,7 @@ a copy of the weights in float32, and a scaled loss where gradients are float16.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,11 +55,27 @@ def set_precision(precision: str) -> None:
   Raises:
     ValueError: If `precision` is none of these.
   """
+  check_name(precision)
+  keras.mixed_precision.set_global_policy(precision)
+
+
+def check_name(precision: Any) -> None:
+  """Raises ValueError if there is no such precision."""
   if precision not in PRECISIONS:
     raise ValueError(
       f"`precision` must be one of {', '.join(PRECISIONS)}, got {precision!r}"
     )
-  keras.mixed_precision.set_global_policy(precision)
+
+
+@contextlib.contextmanager
+def policy_scope(policy: Any) -> Iterator[None]:
+  """Makes models with a policy: `compile` goes by it when it scales losses."""
+  before = keras.mixed_precision.global_policy()
+  keras.mixed_precision.set_global_policy(policy)
+  try:
+    yield
+  finally:
+    keras.mixed_precision.set_global_policy(before)
 
 
 def check_precision(model: keras.Model, *, optimizer: Any = None) -> None:

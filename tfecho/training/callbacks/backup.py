@@ -121,6 +121,11 @@ class BackupAndRestore(EndsEpochs):
     """Epoch to go on with."""
     return self._position.epoch
 
+  @property
+  def initial_step(self) -> int:
+    """How many steps of that epoch have been made."""
+    return self._position.step
+
   def on_train_begin(self, logs: Any = None) -> None:
     """Restores the last backup, or makes the first one."""
     self._check_training()

@@ -8,15 +8,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import keras
-
 from tfecho.checks import checked_int
+from tfecho.training.callbacks.progress import Progress
 
 # Rounding errors of means: 0.99 three times must count as 0.99.
 _TOLERANCE = 1e-9
 
 
-class StopAtTarget(keras.callbacks.Callback):
+class StopAtTarget(Progress):
   """Stops the training at a target, and says what it took to get there.
 
   A single evaluation crosses a target by luck. So a target may be asked to be
@@ -65,43 +64,24 @@ class StopAtTarget(keras.callbacks.Callback):
     Raises:
       ValueError: if an argument is not as described.
     """
-    super().__init__()
+    super().__init__(clock=clock)
     self._metric = metric
     self._value = value
     self._sign = _sign(metric, mode)
     self._patience = checked_int("patience", patience, at_least=0)
     self._mean_of = checked_int("mean_of", mean_of, at_least=1)
-    self._clock = clock
     self.reached: dict[str, Any] | None = None
 
   def on_train_begin(self, logs: Any = None) -> None:
     """Starts anew."""
+    super().on_train_begin(logs)
     self.reached = None
     self._records: list[dict[str, Any]] = []
     self._values: list[float] = []
-    self._steps_before = self._steps = 0
-    self._seconds = 0.0
-    self._since: float | None = None
-    # What `fit` trains on between two calls. Asked for only once: the JAX
-    # backend writes its state back whenever a callback asks for the model.
-    self._steps_per_execution = int(self.model.steps_per_execution)
-
-  def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-    """Starts the clock."""
-    self._steps_before = self._steps
-    self._since = self._clock()
-
-  def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-    """Counts steps."""
-    self._steps = self._steps_before + batch + self._steps_per_execution
-
-  def on_test_begin(self, logs: Any = None) -> None:
-    """Stops the clock while the model is validated."""
-    self._stop_clock()
 
   def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
     """Stops the training if the target has been reached for long enough."""
-    self._stop_clock()
+    super().on_epoch_end(epoch, logs)
     logs = logs or {}
     if self._metric not in logs:
       self._check_missing(logs)
@@ -110,7 +90,7 @@ class StopAtTarget(keras.callbacks.Callback):
     if not self._is_reached():
       self._records = []
       return
-    counts = {"epoch": epoch, "steps": self._steps, "seconds": self._seconds}
+    counts = {"epoch": epoch, "steps": self.steps, "seconds": self.seconds}
     self._records.append({**logs, **counts})
     if len(self._records) > self._patience:
       self.reached = self._records[0]
@@ -122,11 +102,6 @@ class StopAtTarget(keras.callbacks.Callback):
       warnings.warn(
         f"`StopAtTarget` never saw the metric {self._metric!r}", stacklevel=2
       )
-
-  def _stop_clock(self) -> None:
-    if self._since is not None:
-      self._seconds += self._clock() - self._since
-      self._since = None
 
   def _is_reached(self) -> bool:
     if len(self._values) < self._mean_of:

@@ -1,0 +1,73 @@
+"""What happened in a training, and where it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tfecho.training.callbacks.progress import Progress
+
+
+class Course(Progress):
+  """Ends a training after so many steps, and keeps what was seen until then.
+
+  It stands behind all callbacks whose logs it keeps.
+
+  Attributes:
+    rows: for every epoch a dict of `epoch`, counted from 0, `steps`,
+      `fresh_examples`, `seconds`, and its logs.
+  """
+
+  def __init__(
+    self,
+    *,
+    total_steps: int,
+    first_step: int,
+    fresh_examples: Callable[[int], int | None],
+    clock: Callable[[], float] = time.perf_counter,
+  ):
+    """Describes the training.
+
+    Args:
+      total_steps: where it ends, in the middle of an epoch, too.
+      first_step: how many were made before, if it is resumed.
+      fresh_examples: how many of them so many steps take, where they are not
+        counted.
+      clock: what tells the time in seconds.
+    """
+    super().__init__(clock=clock)
+    self._total_steps = total_steps
+    self._first_step = first_step
+    self._fresh_examples = fresh_examples
+    self.rows: list[dict[str, Any]] = []
+
+  @property
+  def total_steps_made(self) -> int:
+    """Steps, those included that were made before a resumed training."""
+    return self._first_step + self.steps
+
+  def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    """Ends the training when its time has come."""
+    if self.total_steps_made >= self._total_steps:
+      self.model.stop_training = True
+
+  def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    """Keeps what is known at this point."""
+    super().on_epoch_end(epoch, logs)
+    logs = {k: np.asarray(v).tolist() for k, v in (logs or {}).items()}
+    steps = self.total_steps_made
+    # What an `EchoMonitor` has counted, if there is an echo that counts.
+    counted = logs.get("fresh_consumed", 0)
+    fresh = int(counted) if counted > 0 else self._fresh_examples(steps)
+    self.rows.append(
+      {
+        "epoch": epoch,
+        "steps": steps,
+        "fresh_examples": fresh,
+        "seconds": self.seconds,
+        **logs,
+      }
+    )
