@@ -10,6 +10,7 @@ arms = cross(["baseline", "after_decode", "after_batch"], [2, 4])
 from __future__ import annotations
 
 import dataclasses
+import math
 
 PLACES = ("read", "decode", "augment", "batch")
 BASELINE = "baseline"
@@ -34,16 +35,21 @@ class Arm:
     factor: How often each element is emitted; on stall, how often at most.
     shuffle: Whether a shuffle buffer stands behind the echo.
     on_stall: Whether it repeats only what would be waited for.
+    last_factor: What `factor` falls to in the course of a run, in a straight
+      line; None if it stays.
   """
 
   echo_after: str | None = None
   factor: float = 1
   shuffle: bool = False
   on_stall: bool = False
+  last_factor: float | None = None  # records of earlier runs have none
 
   def __str__(self):
     if self.echo_after is None:
       return BASELINE
+    if self.last_factor is not None:
+      return f"{self.kind} e={self.factor:g}:{self.last_factor:g}"
     relation = "<=" if self.on_stall else "="
     return f"{self.kind} e{relation}{self.factor:g}"
 
@@ -58,6 +64,26 @@ class Arm:
       return f"after_{self.echo_after}"
     suffix = _SHUFFLED if self.shuffle else _UNSHUFFLED
     return f"after_{self.echo_after}{suffix}"
+
+  @property
+  def mean_factor(self):
+    """Examples in batches per fresh one, over a whole run."""
+    if self.last_factor in (None, self.factor):
+      return self.factor
+    fall = self.factor - self.last_factor
+    return fall / math.log(self.factor / self.last_factor)
+
+  def falling_to(self, last_factor):
+    """Returns this arm with a factor that changes during the run.
+
+    Raises:
+      ValueError: If the factor does not fall, or to less than 1.
+    """
+    if not 1 <= last_factor < self.factor:
+      raise ValueError(
+        f"must fall, to 1 at least, got {self.factor:g}:{last_factor:g}"
+      )
+    return dataclasses.replace(self, last_factor=last_factor)
 
   @property
   def tuned_as(self):

@@ -27,6 +27,7 @@ from experiments import (
   request_flags,
 )
 from experiments.environment import environment
+from experiments.settings import RESOLUTIONS
 
 flags.adopt_module_key_flags(request_flags)
 _SEEDS = flags.DEFINE_integer(
@@ -47,6 +48,21 @@ _UPSTREAM_JITTER = flags.DEFINE_float(
   0.0,
   "How much that delay fluctuates, as its standard deviation over its mean, "
   "without unit; it is drawn anew every 256 examples.",
+)
+_SCHEDULE_RESOLUTION = flags.DEFINE_list(
+  "schedule_resolution",
+  ["step"],
+  "How often the learning rate falls with --measure=final, a comma-separated "
+  f"list of names, without unit, from {', '.join(RESOLUTIONS)}: at every "
+  "`step`, or once an `epoch`, which is a pass over the fresh examples.",
+)
+_FACTOR_SCHEDULE = flags.DEFINE_list(
+  "factor_schedule",
+  [],
+  "Echoing factors that fall, a comma-separated list of pairs FIRST:LAST of "
+  "copies per fresh example, such as 4:1: with --measure=final, every echo of "
+  "--arms is also run with a factor that falls from the first to the last in a "
+  "straight line over the steps, at the learning rate of the first.",
 )
 _LEARNING_RATES = flags.DEFINE_string(
   "learning_rates",
@@ -81,9 +97,21 @@ def _planned_runs():
     seeds=range(_SEEDS.value),
     upstream_ms=_UPSTREAM_MS.value,
     upstream_jitter=_UPSTREAM_JITTER.value,
+    schedule_resolution=tuple(_SCHEDULE_RESOLUTION.value),
+    factor_schedules=_factor_schedules(),
   )
   # Last, since it may compile for a while: a misspelt flag is told before.
   return implementations.resolve(planning.plan(request, find))
+
+
+def _factor_schedules():
+  schedules = []
+  for text in _FACTOR_SCHEDULE.value:
+    pair = request_flags.numbers("factor_schedule", text.split(":"))
+    if len(pair) != 2:
+      raise ValueError(f"--factor_schedule: must be FIRST:LAST, got {text}")
+    schedules.append(pair)
+  return tuple(schedules)
 
 
 def _open_results(runs):

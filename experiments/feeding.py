@@ -16,12 +16,13 @@ from experiments import workloads
 _INPUT_THREADS = 4
 
 
-def batches(settings, upstream):
+def batches(settings, upstream, *, factor=None):
   """Returns the endless dataset of batches that a run trains on.
 
   Args:
     settings: `RunSettings`.
     upstream: `Upstream` that the examples are read over.
+    factor: Variable that holds the factor, if it changes during the run.
 
   Returns:
     A dataset of (ordinals, (inputs, labels)).
@@ -33,7 +34,7 @@ def batches(settings, upstream):
     upstream,
     batch_size=settings.batch_size,
     seed=settings.seed,
-  ).dataset(implementation=settings.implementation, **_echo(settings))
+  ).dataset(implementation=settings.implementation, **_echo(settings, factor))
 
 
 def pipeline(workload, keys, upstream, *, batch_size, seed):
@@ -72,7 +73,7 @@ def _numbered_keys(workload, seed):
   return keys.repeat().enumerate()
 
 
-def _echo(settings):
+def _echo(settings, factor):
   """The arguments of `Pipeline.dataset` that make an arm."""
   arm = settings.arm
   if arm.echo_after is None:
@@ -89,7 +90,7 @@ def _echo(settings):
     buffer //= settings.batch_size
   return {
     "echo_after": arm.echo_after,
-    "factor": arm.factor,
+    "factor": arm.factor if factor is None else factor,
     "echo_buffer": buffer if arm.shuffle else 0,
   }
 

@@ -37,7 +37,7 @@ def draw(finished):
   figures = {}
   if summary.targets(finished):
     figures["fresh_to_target"] = fresh_to_target(finished)
-  if any(_smooth(run)[1] for run in finished if _is_plain(run, "target")):
+  if any(_smooth(run)[1] for run in finished if _is_plain(run)):
     figures["curves"] = curves(finished)
   if _have_a_line(finished):
     figures["factors"] = factors(finished)
@@ -138,14 +138,12 @@ def final(finished):
   rows = summary.final(finished)
   figure, axes = _axes(1.2 + 0.3 * len(rows))
   for position, row in enumerate(reversed(rows)):
-    runs = _runs(finished, row.arm, measure="final")
-    values = [run["counts"]["metric"] for run in runs]
-    _draw_dots(axes, position, values, row.metric.median)
+    _draw_dots(axes, position, row.metrics, row.metric.median)
   axes.set(
     xlabel=f"{summary.metric_name(finished)} after {rows[0].steps} steps",
     yticks=range(len(rows)),
     yticklabels=[
-      f"{row.arm}, {row.consumed.median:,.0f} fresh" for row in reversed(rows)
+      f"{row.name}, {row.consumed.median:,.0f} fresh" for row in reversed(rows)
     ],
   )
   return figure
@@ -265,17 +263,17 @@ def _have_a_line(finished):
 
 
 def _factors(finished):
-  runs = [run for run in finished if _is_plain(run, "target")]
+  runs = [run for run in finished if _is_plain(run)]
   return sorted({_arm(run).factor for run in runs})
 
 
-def _runs(finished, arm, measure="target"):
-  return [r for r in finished if _is_plain(r, measure) and _arm(r) == arm]
+def _runs(finished, arm):
+  return [r for r in finished if _is_plain(r) and _arm(r) == arm]
 
 
-def _is_plain(run, measure):
+def _is_plain(run):
   settings = run["settings"]
-  return settings["measure"] == measure and not settings["upstream_ms"]
+  return settings["measure"] == "target" and not settings["upstream_ms"]
 
 
 def _arm(run):

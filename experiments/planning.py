@@ -6,7 +6,7 @@ import dataclasses
 
 from experiments import workloads
 from experiments.arms import ON_STALL, Arm, cross, parse
-from experiments.settings import MEASURES, RunSettings
+from experiments.settings import MEASURES, RESOLUTIONS, RunSettings
 
 # The second half of "target" by itself: the time to it behind a slow upstream.
 TIME = "time"
@@ -34,6 +34,10 @@ class Request:
       such runs.
     upstream_jitter: Standard deviation of that over its mean.
     implementation: "native" or "graph".
+    schedule_resolution: Some of `RESOLUTIONS`, for runs whose final metric is
+      measured.
+    factor_schedules: Pairs of a first and a last factor; every echo is also
+      run, for its final metric, with a factor that falls from one to the other.
   """
 
   workload: str
@@ -51,6 +55,8 @@ class Request:
   upstream_ms: float
   implementation: str
   upstream_jitter: float = 0.0
+  schedule_resolution: tuple[str, ...] = ("step",)
+  factor_schedules: tuple[tuple[float, float], ...] = ()
 
 
 def plan(request, rate_of):
@@ -67,15 +73,35 @@ def plan(request, rate_of):
   """
   _check(request)
   compared = _arms(request)
-  runs = [
-    _run(request, rate_of, arm, measure=measure, seed=seed)
-    for measure in request.measure
-    if measure in MEASURES
-    for seed in request.seeds
-    for arm in compared
-    if not arm.on_stall  # without a slow upstream, it is the baseline
-  ]
+  # Without a slow upstream, an echo on stall is the baseline.
+  constant = [arm for arm in compared if not arm.on_stall]
+  runs = []
+  if "target" in request.measure:
+    runs += _every_seed(request, rate_of, constant, measure="target")
+  if "final" in request.measure:
+    arms = constant + _falling_arms(request, constant)
+    for resolution in request.schedule_resolution:
+      options = {"measure": "final", "schedule_resolution": resolution}
+      runs += _every_seed(request, rate_of, arms, **options)
   return _timed(request, rate_of, compared) + runs
+
+
+def _every_seed(request, rate_of, arms, **options):
+  return [
+    _run(request, rate_of, arm, seed=seed, **options)
+    for seed in request.seeds
+    for arm in arms
+  ]
+
+
+def _falling_arms(request, arms):
+  """Those with a factor that changes, one of each kind of echo."""
+  kinds = dict.fromkeys(arm.kind for arm in arms if arm.echo_after is not None)
+  return [
+    parse(kind, first).falling_to(last)
+    for kind in kinds
+    for first, last in request.factor_schedules
+  ]
 
 
 def _timed(request, rate_of, compared):
@@ -105,7 +131,7 @@ def _timed_arms(request, compared):
   return [Arm(), *(arm for arm in echoes if arm.kind in chosen)]
 
 
-def _run(request, rate_of, arm, *, measure, seed, **delay):
+def _run(request, rate_of, arm, *, measure, seed, **options):
   workload = workloads.get(request.workload, request.preset)
   common = {
     "workload": workload.name,
@@ -120,7 +146,7 @@ def _run(request, rate_of, arm, *, measure, seed, **delay):
     seed=seed,
     learning_rate=_blame("--learning_rates", rate_of, arm, **common),
     echo_buffer=request.echo_buffer,
-    **{"upstream_ms": 0.0, **delay},
+    **{"upstream_ms": 0.0, **options},
     targets=request.targets or workload.targets,
     max_steps=max_steps if measure == "target" else request.final_steps,
     evaluation_steps=request.evaluation_steps or workload.evaluation_steps,
@@ -164,6 +190,7 @@ def _check(request):
   _check_minimum("upstream_ms", request.upstream_ms, 0)
   _check_minimum("upstream_jitter", request.upstream_jitter, 0)
   _check_timed(request)
+  _check_schedules(request)
   batch_size = request.batch_size or workload.batch_size
   _check_minimum("echo_buffer", request.echo_buffer, 2 * batch_size)
 
@@ -184,6 +211,29 @@ def _check_timed(request):
       raise ValueError(
         f"--measure: must name target or {TIME} for {flag}, got "
         f"{_join(request.measure)}"
+      )
+
+
+def _check_schedules(request):
+  """Checks what changes in the course of runs for their final metric."""
+  _check_list("schedule_resolution", request.schedule_resolution)
+  for resolution in request.schedule_resolution:
+    if resolution not in RESOLUTIONS:
+      raise ValueError(
+        f"--schedule_resolution: must be some of {_join(RESOLUTIONS)}, got "
+        f"{resolution!r}"
+      )
+  for first, last in request.factor_schedules:
+    arm = _blame("--factor_schedule", parse, "after_batch", first)
+    _blame("--factor_schedule", arm.falling_to, last)
+  changed = {
+    "--factor_schedule": request.factor_schedules != (),
+    "--schedule_resolution=epoch": "epoch" in request.schedule_resolution,
+  }
+  for flag, is_used in changed.items():
+    if is_used and "final" not in request.measure:
+      raise ValueError(
+        f"--measure: must name final for {flag}, got {_join(request.measure)}"
       )
 
 

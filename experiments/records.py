@@ -31,7 +31,13 @@ from experiments.settings import RunSettings
 FORMAT = 1
 
 # What may differ between the runs of one comparison; all else must be equal.
-VARYING = ("arm", "seed", "upstream_ms", "upstream_jitter")
+VARYING = (
+  "arm",
+  "seed",
+  "upstream_ms",
+  "upstream_jitter",
+  "schedule_resolution",
+)
 _FIELDS = ("format", "date", "environment", "settings")
 _RESULTS = ("metric", "counts", "to_target", "curve")
 

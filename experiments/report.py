@@ -195,7 +195,7 @@ def _final_table(finished):
     header=("arm", "runs", "median (range)", "steps", "fresh consumed"),
     rows=[
       (
-        str(row.arm),
+        row.name,
         str(row.runs),
         _spread(row.metric, digits=4),
         _number(row.steps),

@@ -96,13 +96,13 @@ WORKERS = flags.DEFINE_integer(
 )
 
 
-def request(*, seeds, upstream_ms=0.0, upstream_jitter=0.0):
+def request(*, seeds, upstream_ms=0.0, **options):
   """Returns the `planning.Request` that the flags make.
 
   Args:
     seeds: Seeds of the runs.
     upstream_ms: See `planning.Request`.
-    upstream_jitter: See `planning.Request`.
+    **options: What else `planning.Request` has a default for.
 
   Raises:
     ValueError: If a list has something else than numbers where it needs them.
@@ -122,8 +122,8 @@ def request(*, seeds, upstream_ms=0.0, upstream_jitter=0.0):
     batch_size=_BATCH_SIZE.value,
     echo_buffer=_ECHO_BUFFER.value,
     upstream_ms=upstream_ms,
-    upstream_jitter=upstream_jitter,
     implementation=_IMPLEMENTATION.value,
+    **options,
   )
 
 

@@ -7,6 +7,7 @@ import dataclasses
 from experiments.arms import Arm
 
 MEASURES = ("target", "final")
+RESOLUTIONS = ("step", "epoch")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +31,8 @@ class RunSettings:
     evaluation_steps: Training steps from one evaluation to the next.
     implementation: Of the transformations, "native" or "graph".
     upstream_jitter: Standard deviation of upstream's time over its mean.
+    schedule_resolution: How often the rate falls: at every "step", or once an
+      "epoch", which is a pass over the fresh examples.
   """
 
   workload: str
@@ -45,13 +48,21 @@ class RunSettings:
   max_steps: int
   evaluation_steps: int
   implementation: str
-  upstream_jitter: float = 0.0  # records made before there was any have none
+  # Records made before there was any of these have none.
+  upstream_jitter: float = 0.0
+  schedule_resolution: str = "step"
 
   def __str__(self):
     delay = f", {self.upstream_ms:g} ms upstream" if self.upstream_ms else ""
     if self.upstream_jitter:
       delay += f" with jitter {self.upstream_jitter:g}"
-    return f"{self.arm}, {self.measure}, seed {self.seed}{delay}"
+    per = f" per {self.schedule_resolution}" if self.is_per_epoch else ""
+    return f"{self.arm}, {self.measure}{per}, seed {self.seed}{delay}"
+
+  @property
+  def is_per_epoch(self):
+    """Whether the rate falls once an epoch only."""
+    return self.schedule_resolution == "epoch"
 
   def to_dict(self):
     """Returns the settings in the types that JSON has."""

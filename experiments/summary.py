@@ -66,18 +66,27 @@ class Final:
   """The metric that an arm ended with.
 
   Attributes:
-    arm: The arm.
+    name: Of the arm, and of its schedule if that is not the usual one.
     runs: Number of runs.
-    metric: Its last value, a `Spread`.
+    metrics: Its last value, of every run.
     consumed: Fresh examples that the training asked for, a `Spread`.
     steps: Training steps.
   """
 
-  arm: Arm
-  runs: int
-  metric: Spread
+  name: str
+  metrics: tuple[float, ...]
   consumed: Spread
   steps: int
+
+  @property
+  def metric(self):
+    """The spread of the metric."""
+    return Spread.of(self.metrics)
+
+  @property
+  def runs(self):
+    """How many there are."""
+    return len(self.metrics)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,22 +130,22 @@ class Timed:
 
 def to_target(finished, target):
   """Returns a `ToTarget` per arm, for runs with a fast upstream."""
-  groups = _by_arm(finished, measure="target")
+  groups = _by_arm(finished)
   rows = [_to_target(arm, runs, target) for arm, runs in groups.items()]
   return [dataclasses.replace(row, gain=_gain(row, rows)) for row in rows]
 
 
 def final(finished):
-  """Returns a `Final` per arm."""
+  """Returns a `Final` per arm and schedule."""
+  groups = _groups(finished, _name_with_schedule, measure="final")
   return [
     Final(
-      arm=arm,
-      runs=len(runs),
-      metric=Spread.of([run["counts"]["metric"] for run in runs]),
+      name=name,
+      metrics=tuple(run["counts"]["metric"] for run in runs),
       consumed=Spread.of([run["counts"]["consumed"] for run in runs]),
       steps=runs[0]["counts"]["step"],
     )
-    for arm, runs in _by_arm(finished, measure="final").items()
+    for name, runs in groups.items()
   ]
 
 
@@ -154,7 +163,7 @@ def timed(finished):
 
 def targets(finished):
   """Returns all targets, from easy to hard, of runs with a fast upstream."""
-  groups = _by_arm(finished, measure="target")
+  groups = _by_arm(finished)
   runs = [run for runs in groups.values() for run in runs]
   return runs[0]["settings"]["targets"] if runs else []
 
@@ -163,7 +172,8 @@ def order(settings):
   """Returns a sort key: how far down the echo stands, then its factor."""
   arm = settings.arm
   place = PLACES.index(arm.echo_after) + 1 if arm.echo_after else 0
-  return place, arm.kind, arm.factor, settings.seed
+  changes = (arm.last_factor or arm.factor, settings.is_per_epoch)
+  return place, arm.kind, arm.factor, changes, settings.seed
 
 
 def metric_name(finished):
@@ -276,8 +286,17 @@ def _seconds_per_copy(counts):
   return (counts["seconds"] - counts["wait_seconds"]) / counts["emitted"]
 
 
-def _by_arm(finished, *, measure):
-  """Groups runs with a fast upstream by arm; baseline first, then by name."""
+def _by_arm(finished):
+  return _groups(finished, lambda settings: settings.arm, measure="target")
+
+
+def _name_with_schedule(settings):
+  per_epoch = ", rate per epoch" if settings.is_per_epoch else ""
+  return f"{settings.arm}{per_epoch}"
+
+
+def _groups(finished, key, *, measure):
+  """Groups runs with a fast upstream by a key of their settings, in `order`."""
   runs = [
     run
     for run in finished
@@ -286,7 +305,7 @@ def _by_arm(finished, *, measure):
   ]
   groups = {}
   for run in _sorted(runs):
-    groups.setdefault(records.settings_of(run).arm, []).append(run)
+    groups.setdefault(key(records.settings_of(run)), []).append(run)
   return groups
 
 

@@ -10,13 +10,16 @@ result["to_target"]["0.99"]      # the same where the target was reached
 from __future__ import annotations
 
 import functools
-import math
 import time
 
+import numpy as np
+
+import tfecho
 from experiments import curves, feeding, workloads
 from experiments.counting import FreshCounter
 from experiments.trainer import Trainer
 from experiments.upstream import Upstream
+from tfecho.training import Timeline, schedules
 
 # Examples for which upstream keeps a pace that it has drawn: several batches,
 # since jitter within a batch evens out before anyone waits for it.
@@ -41,12 +44,40 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
   return _Run(settings, on_evaluation).result()
 
 
-def learning_rate(settings, step):
-  """Returns the learning rate of a step, counted from 0."""
+def learning_rates(settings):
+  """Returns the learning rate of every step."""
   if settings.measure == "target":
-    return settings.learning_rate
-  progress = step / settings.max_steps
-  return settings.learning_rate * (1 + math.cos(math.pi * progress)) / 2
+    rate = schedules.constant(settings.learning_rate)
+  else:
+    rate = schedules.cosine(
+      settings.learning_rate,
+      f"{settings.max_steps}ba",
+      resolution=settings.schedule_resolution,
+    ).on(_timeline(settings))
+  return _at_every_step(settings, rate)
+
+
+def factors(settings):
+  """Returns the echoing factor at every step, or None if it stays the same."""
+  arm, total = settings.arm, f"{settings.max_steps}ba"
+  if arm.last_factor is None:
+    return None
+  falling = schedules.linear(arm.factor, total, end=arm.last_factor)
+  return _at_every_step(settings, falling)
+
+
+def _at_every_step(settings, schedule):
+  """Computed once: a call takes as long as a small training step."""
+  return schedule(np.arange(settings.max_steps)).numpy().tolist()
+
+
+def _timeline(settings):
+  workload = workloads.get(settings.workload, settings.preset)
+  return Timeline(
+    batch_size=settings.batch_size,
+    fresh_examples=workload.train_examples,
+    factor=settings.arm.mean_factor,
+  )
 
 
 @functools.lru_cache(maxsize=1)
@@ -69,6 +100,8 @@ class _Run:
       spell=_SPELL,
       seed=settings.seed,
     )
+    self._rates = learning_rates(settings)
+    self._factors = factors(settings)
     self._fresh = FreshCounter()
     self._waited = 0.0
     self._curve = {column: [] for column in COLUMNS}
@@ -92,10 +125,12 @@ class _Run:
 
   def _train(self):
     settings = self._settings
-    batches = iter(feeding.batches(settings, self._upstream))
-    for step in range(1, settings.max_steps + 1):
+    factor = self._factors and tfecho.factor_variable(self._factors[0])
+    batches = iter(feeding.batches(settings, self._upstream, factor=factor))
+    for step, rate in enumerate(self._rates, 1):
+      if factor is not None:
+        factor.assign(self._factors[step - 1])
       ordinals, (inputs, labels) = self._next(batches)
-      rate = learning_rate(settings, step - 1)
       self._trainer.train(inputs, labels, rate)
       self._fresh.update(ordinals.numpy())
       if step % settings.evaluation_steps == 0 or step == settings.max_steps:

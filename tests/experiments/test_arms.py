@@ -39,6 +39,23 @@ def test_an_echo_on_stall_is_tuned_as_the_fixed_echo_in_its_place():
     assert arms.parse(kind, 2).tuned_as == kind
 
 
+def test_a_falling_factor_is_named_and_has_a_mean():
+  arm = arms.parse("after_decode", 4).falling_to(1)
+  assert str(arm) == "after_decode e=4:1"
+  assert arm.kind == arm.tuned_as == "after_decode"
+  # Steps per fresh example, step by step: its mean is what a run has read.
+  steps = 1_000
+  fresh = sum(1 / (4 - 3 * step / steps) for step in range(steps))
+  assert arm.mean_factor == pytest.approx(steps / fresh, rel=1e-3)
+  assert arms.parse("after_decode", 4).mean_factor == 4
+
+
+@pytest.mark.parametrize("last", [4, 5, 0.5, float("nan")])
+def test_a_factor_that_does_not_fall_is_refused(last):
+  with pytest.raises(ValueError, match=f"must fall, .* got 4:{last:g}"):
+    arms.parse("after_decode", 4).falling_to(last)
+
+
 @pytest.mark.parametrize("kind", ["after_decode_shuffled", "decode", ""])
 def test_a_kind_that_is_none_is_refused(kind):
   with pytest.raises(ValueError, match=f"got '{kind}'"):

@@ -17,6 +17,8 @@ TINY = [
   "--targets=0.001",
   "--max_steps=8",
   "--final_steps=2",
+  "--schedule_resolution=step,epoch",
+  "--factor_schedule=4:1",
   "--evaluation_steps=1",
   "--upstream_ms=0.1",
   "--implementation=graph",
@@ -47,10 +49,10 @@ def test_a_comparison_leaves_results_figures_and_a_report(finished):
   output_dir, done = finished
   made = {path.name for path in output_dir.iterdir()}
   assert {"results.jsonl", "report.html", "fresh_to_target.png"} <= made
-  # Two arms, twice: for the target and for the end; and twice timed.
-  assert len(records.load(output_dir / "results.jsonl")) == 6
+  # Two arms for the target and twice timed; for the end, three, twice.
+  assert len(records.load(output_dir / "results.jsonl")) == 10
   assert "after_batch e=4" in done.stdout
-  assert "6/6" in done.stderr  # progress
+  assert "10/10" in done.stderr  # progress
   assert "Traceback" not in done.stderr
 
 
@@ -72,10 +74,10 @@ def test_an_interrupted_comparison_does_only_what_is_missing(finished):
   path.write_bytes(b"".join(lines[:-1]) + lines[-1][:50])
   done = _compare(*TINY, f"--output_dir={output_dir}")
   assert done.returncode == 0, done.stderr
-  assert "results.jsonl:6: cut off" in done.stderr
-  assert "1 of 6 runs are to be done" in done.stderr
+  assert "results.jsonl:10: cut off" in done.stderr
+  assert "1 of 10 runs are to be done" in done.stderr
   assert path.read_bytes().startswith(b"".join(lines[:-1]))
-  assert len(records.load(path)) == 6
+  assert len(records.load(path)) == 10
 
 
 def test_other_settings_do_not_mix_with_what_is_there(finished):
@@ -92,6 +94,8 @@ def test_other_settings_do_not_mix_with_what_is_there(finished):
   [
     ("--factors=4,x", ["--factors", "4,x"]),
     ("--seeds=0", ["--seeds", "0"]),
+    ("--factor_schedule=4", ["--factor_schedule", "FIRST:LAST", "4"]),
+    ("--factor_schedule=4:x", ["--factor_schedule", "4,x"]),
     ("--batch_size=7", ["--learning_rates", "batch_size=7"]),
     ("--arms=on_stall --implementation=graph", ["--arms", "on_stall", "graph"]),
   ],

@@ -125,6 +125,39 @@ def test_nothing_is_timed_without_a_delay_a_target_or_an_echo(changed):
   assert not [run for run in _plan(**request) if run.upstream_ms]
 
 
+def test_schedules_vary_where_the_final_metric_is_measured():
+  runs = _plan(
+    measure=("target", "final"),
+    schedule_resolution=("step", "epoch"),
+    factor_schedules=((4.0, 1.0),),
+    seeds=(0,),
+  )
+  constant = [
+    "baseline",
+    "after_decode e=2",
+    "after_decode e=4",
+    "after_batch e=2",
+    "after_batch e=4",
+  ]
+  falling = ["after_decode e=4:1", "after_batch e=4:1"]
+  assert [(r.measure, r.schedule_resolution, str(r.arm)) for r in runs] == [
+    *(("target", "step", arm) for arm in constant),
+    *(("final", "step", arm) for arm in constant + falling),
+    *(("final", "epoch", arm) for arm in constant + falling),
+  ]
+  rates = {str(r.arm): r.learning_rate for r in runs}
+  assert rates["after_decode e=4:1"] == rates["after_decode e=4"]
+
+
+@pytest.mark.parametrize(
+  "changed",
+  [{"schedule_resolution": ("epoch",)}, {"factor_schedules": ((4.0, 1.0),)}],
+)
+def test_schedules_need_a_final_metric(changed):
+  with pytest.raises(ValueError, match="--measure: must name final for --"):
+    _plan(**changed)
+
+
 @pytest.mark.parametrize(
   # flag, bad value as it is named in the message
   "field, value, named",
@@ -151,6 +184,8 @@ def test_nothing_is_timed_without_a_delay_a_target_or_an_echo(changed):
     ("upstream_ms", -0.1, "-0.1"),
     ("upstream_ms", float("nan"), "nan"),
     ("upstream_ms", float("inf"), "inf"),
+    ("schedule_resolution", ("batch",), "'batch'"),
+    ("schedule_resolution", (), "none"),
     ("upstream_jitter", -0.1, "-0.1"),
     ("upstream_jitter", float("nan"), "nan"),
   ],
@@ -162,3 +197,9 @@ def test_a_bad_value_is_refused_with_its_flag(field, value, named):
   assert message.startswith(f"--{field}: ")
   assert message.endswith(f"got {named}")
   assert "\n" not in message
+
+
+@pytest.mark.parametrize("first, last", [(4.0, 5.0), (4.0, 0.5), (0.5, 0.1)])
+def test_a_factor_schedule_that_does_not_fall_is_refused(first, last):
+  with pytest.raises(ValueError, match="^--factor_schedule: must "):
+    _plan(measure=("final",), factor_schedules=((first, last),))

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import pathlib
 
 import pytest
 
@@ -43,6 +44,26 @@ def test_a_record_from_before_a_setting_existed_has_its_default(
   assert settings.upstream_jitter == 0
   assert not settings.arm.on_stall
   assert records.missing([record], [settings]) == []
+
+
+def test_settings_that_came_later_have_the_value_that_was_meant_before(
+  make_record, make_settings
+):
+  record = make_record("after_decode", 4)
+  for name in ("upstream_jitter", "schedule_resolution"):
+    del record["settings"][name]
+  for name in ("on_stall", "last_factor"):
+    del record["settings"]["arm"][name]
+  assert records.settings_of(record) == make_settings("after_decode", 4)
+
+
+def test_the_recorded_runs_load():
+  results = pathlib.Path(records.__file__).with_name("results")
+  recorded = sorted(results.glob("*.jsonl"))
+  assert recorded
+  for path in recorded:
+    for record in records.load(path):
+      assert str(records.settings_of(record).arm)
 
 
 def test_runs_with_a_record_are_not_missing(make_record, make_settings):
@@ -131,6 +152,9 @@ def test_more_arms_seeds_and_measures_stand_beside_what_is_there(
     make_settings(upstream_ms=2.0),
     make_settings("on_stall", upstream_ms=2.0, upstream_jitter=0.5),
     make_settings(measure="final", max_steps=100),
+    make_settings(
+      measure="final", max_steps=100, schedule_resolution="epoch"
+    ),
   ]
   with records.RecordFile(path) as file:
     records.check_compatible(file, planned, ENVIRONMENT)

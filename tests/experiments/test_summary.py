@@ -76,6 +76,26 @@ def test_measures_and_delays_are_kept_apart(make_record):
   assert summary.targets(finished[1:]) == []
 
 
+def test_schedules_are_kept_apart(make_record):
+  final = {"measure": "final", "consumed": 100}
+  falling = make_record("after_batch", 4, **final)
+  falling["settings"]["arm"]["last_factor"] = 1.0
+  finished = [
+    falling,
+    make_record("after_batch", 4, metric=0.5, **final),
+    make_record(schedule_resolution="epoch", metric=0.75, **final),
+    make_record(seed=0, metric=0.625, **final),
+    make_record(seed=1, metric=0.875, **final),
+  ]
+  rows = summary.final(finished)
+  assert [(row.name, row.runs, row.metric.median) for row in rows] == [
+    ("baseline", 2, 0.75),
+    ("baseline, rate per epoch", 1, 0.75),
+    ("after_batch e=4:1", 1, 0.95),
+    ("after_batch e=4", 1, 0.5),
+  ]
+
+
 def test_wall_time_is_compared_with_the_slower_side(make_record):
   # 1.5 of 2 s busy: baseline 800 copies of 1.875 ms, echo 400 of 3.75 ms.
   finished = [

@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import math
 
 import pytest
 
@@ -58,12 +60,50 @@ def test_the_rate_is_constant_for_a_target_and_falls_to_nothing_otherwise(
 ):
   constant = make_settings(learning_rate=0.4, max_steps=100)
   cosine = make_settings(learning_rate=0.4, max_steps=100, measure="final")
+  assert training_run.learning_rates(constant) == pytest.approx([0.4] * 100)
+  rates = training_run.learning_rates(cosine)
+  assert rates == pytest.approx(
+    [0.2 * (1 + math.cos(math.pi * step / 100)) for step in range(100)]
+  )
 
-  def rates(settings):
-    return [training_run.learning_rate(settings, s) for s in (0, 50, 99)]
 
-  assert rates(constant) == [0.4, 0.4, 0.4]
-  assert rates(cosine) == pytest.approx([0.4, 0.2, 0.0001], rel=0.02)
+@pytest.mark.parametrize(
+  "kind, steps_per_epoch", [("baseline", 41), ("after_batch", 163)]
+)
+def test_the_rate_may_fall_once_a_pass_over_the_fresh_examples(
+  make_settings, kind, steps_per_epoch
+):
+  settings = make_settings(
+    kind, 4, batch_size=32, max_steps=200, measure="final"
+  )
+  per_step = training_run.learning_rates(settings)
+  per_epoch = training_run.learning_rates(
+    dataclasses.replace(settings, schedule_resolution="epoch")
+  )
+  assert per_epoch == [
+    per_step[step - step % steps_per_epoch] for step in range(200)
+  ]
+
+
+def test_a_factor_may_fall(make_settings, implementation):
+  constant = make_settings(
+    "after_decode",
+    4,
+    measure="final",
+    max_steps=64,
+    evaluation_steps=64,
+    implementation=implementation,
+  )
+  falling = dataclasses.replace(constant, arm=constant.arm.falling_to(1))
+  assert training_run.factors(constant) is None
+  factors = training_run.factors(falling)
+  assert factors == pytest.approx([4 - 3 * step / 64 for step in range(64)])
+
+  for settings in (constant, falling):
+    trained = training_run.run(settings)["counts"]["trained"]
+    # The factor acts on what is some batches ahead of the training.
+    expected = 64 * settings.batch_size / settings.arm.mean_factor
+    assert trained == pytest.approx(expected, rel=0.2)
 
 
 def test_all_arms_share_one_trace(make_settings):
