@@ -228,14 +228,27 @@ def names_of_the_reader(tmp_path):
   def augment(image, label):
     return tf.cast(image, tf.float32) / 255.0, label
 
-  model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(2)])
+  def build_model():
+    return keras.Sequential(
+      [
+        keras.Input((size, size, 3)),
+        keras.layers.Flatten(),
+        keras.layers.Dense(2, dtype="float32"),
+      ]
+    )
+
+  model = build_model()
   loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
   model.compile(optimizer="sgd", loss=loss)
+  validation = tf.data.Dataset.from_tensors(decode(tf.io.read_file(path)))
   return {
     "files": [path] * 128,
     "decode": decode,
     "augment": augment,
     "model": model,
+    "build_model": build_model,
+    "loss": loss,
+    "validation": validation.map(augment).batch(1),
   }
 
 

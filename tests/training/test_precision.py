@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from backends import needs_tensorflow
 
 from tfecho.training import check_precision, set_precision
 
@@ -174,7 +175,12 @@ def softmax():
   [
     (lambda: classifier(output_dtype="mixed_bfloat16"), "logits", "bfloat16"),
     (lambda: classifier(output_dtype="mixed_float16"), "logits", "float16"),
-    (lambda: classifier(output_dtype="float64"), "logits", "float64"),
+    pytest.param(
+      lambda: classifier(output_dtype="float64"),
+      "logits",
+      "float64",
+      marks=needs_tensorflow,  # JAX has no float64, unless it is told to.
+    ),
     (two_outputs, "low", "bfloat16"),
     (softmax, "low", "bfloat16"),
     (nested, "logits", "bfloat16"),

@@ -501,7 +501,7 @@ def test_every_step_of_an_optimizer_has_its_own_rate():
   model = model_with(keras.optimizers.SGD(SCHEDULE))
   weights = []
   keep = keras.callbacks.LambdaCallback(
-    on_train_batch_end=lambda batch, logs: weights.append(weight(model))
+    on_train_batch_end=lambda batch, logs: weights.append(weight(keep.model))
   )
   train(model, 45, callbacks=[keep])
   expected = -np.cumsum(rates(SCHEDULE, 45))

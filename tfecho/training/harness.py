@@ -170,10 +170,10 @@ def train(
 
   Raises:
     ValueError: if an argument is not as described; if there are no data, or
-      labels that are none for this loss and model in the first batches; if the
-      schedule of the learning rate ends before the training, or after it; if
-      the model has another precision than asked for; or if `fit` does not work
-      under `strategy`.
+      labels in the first batches that are none for this loss and model (not
+      looked for with `BackupAndRestore`); if the schedule of the learning rate
+      ends before the training, or after it; if the model has another precision
+      than asked for; or if `fit` does not work under `strategy`.
   """
   if seed is not None:
     keras.utils.set_random_seed(seed)
@@ -204,7 +204,8 @@ def train(
       model.compile(optimizer, loss=loss, metrics=metrics, **compile_options)
   check_precision(model)
   preflight.check_schedule(optimizer, feed.total_steps)
-  preflight.check_examples(feed.sample, model, loss, argument="data")
+  if _backup(callbacks) is None:  # Its position would not stay where it is.
+    preflight.check_examples(feed.sample, model, loss, argument="data")
   if validation_data is not None:
     preflight.check_examples(
       validation_data, model, loss, argument="validation_data"
@@ -259,6 +260,13 @@ def _optimizer(optimizer: Any, rate: Any, strategy: Any) -> Any:
   return optimizer
 
 
+def _backup(
+  callbacks: Sequence[keras.callbacks.Callback],
+) -> BackupAndRestore | None:
+  backups = [c for c in callbacks if isinstance(c, BackupAndRestore)]
+  return backups[0] if backups else None
+
+
 def _fit(
   model: keras.Model,
   feed: feeds.Feed,
@@ -266,18 +274,18 @@ def _fit(
   validation_data: tf.data.Dataset | None,
   verbose: Any,
 ) -> TrainingResult:
-  backups = [c for c in callbacks if isinstance(c, BackupAndRestore)]
-  initial_epoch = backups[0].initial_epoch if backups else 0
-  initial_step = backups[0].initial_step if backups else 0
+  backup = _backup(callbacks)
+  epochs_made = 0 if backup is None else backup.initial_epoch
+  steps_made = 0 if backup is None else backup.initial_step
   course = Course(
     total_steps=feed.total_steps,
-    first_step=initial_epoch * feed.epoch_steps + initial_step,
+    first_step=epochs_made * feed.epoch_steps + steps_made,
     fresh_examples=feed.timeline.fresh_examples,
   )
   model.fit(
     feed.dataset,
     steps_per_epoch=feed.epoch_steps if feed.is_endless else None,
-    initial_epoch=initial_epoch,
+    initial_epoch=epochs_made,
     epochs=feed.epochs,
     validation_data=validation_data,
     callbacks=[*feed.monitors, *callbacks, course],

@@ -49,6 +49,11 @@ def _held(value: Any) -> Iterator[keras.layers.Layer]:
       yield from _held(item)
 
 
+def whole_number(value: Any) -> int:
+  """An int, or what a variable holds: a mirrored one is no int to Python."""
+  return int(value.numpy() if hasattr(value, "numpy") else value)
+
+
 def dtype_name(tensor: Any) -> str:
   """A dtype is a string in Keras 3, and TensorFlow's in Keras 2."""
   return getattr(tensor.dtype, "name", tensor.dtype)

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from backends import needs_tensorflow
 
 import tfecho
 from tfecho.training import EchoMonitor
@@ -72,6 +73,7 @@ def test_every_epoch_is_counted_exactly(
   assert logs["examples_per_second"] == [36 / seconds] * 3
 
 
+@needs_tensorflow  # JAX's `fit` reads, and waits, between two epochs.
 def test_all_waiting_of_a_training_is_in_the_shares_of_its_epochs(
   model, data, examples, stats, clock, time_passes
 ):

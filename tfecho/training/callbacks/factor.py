@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from tfecho.factors import Factor
+from tfecho.training.layers import whole_number
 
 
 class EchoFactorSchedule(keras.callbacks.Callback):
@@ -106,4 +107,4 @@ def _steps_made(optimizer: Any) -> int:
   """Steps, as a schedule of the learning rate counts them."""
   inner = getattr(optimizer, "inner_optimizer", optimizer)
   group = getattr(inner, "gradient_accumulation_steps", None) or 1
-  return int(inner.iterations) * group
+  return whole_number(inner.iterations) * group

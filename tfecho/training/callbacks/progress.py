@@ -8,6 +8,8 @@ from typing import Any
 
 import keras
 
+from tfecho.training.layers import whole_number
+
 
 class Progress(keras.callbacks.Callback):
   """A callback that counts the steps of a training, and its time.
@@ -31,7 +33,7 @@ class Progress(keras.callbacks.Callback):
     self._since: float | None = None
     # What `fit` trains on between two calls. Asked for only once: the JAX
     # backend writes its state back whenever a callback asks for the model.
-    self._steps_per_execution = int(self.model.steps_per_execution)
+    self._steps_per_execution = whole_number(self.model.steps_per_execution)
 
   def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
     """Starts the clock."""
