@@ -235,7 +235,7 @@ class TestDrive:
       lambda x: tf.numpy_function(make, [x], tf.int64)
     )
     strided = drive.in_strides(stage(dataset), 5)
-    assert [int(x) for (x,) in strided] == [0, 5, 10, 15]
+    assert [int(x) for x in strided] == [0, 5, 10, 15]
     assert made == list(range(20))
 
   def test_the_idiom_repeats_every_element_in_place(self):
