@@ -432,7 +432,7 @@ def test_a_schedule_of_another_length_is_refused(schedule, message):
 
 @pytest.mark.parametrize(
   "built_in, precision",
-  [("float32", "mixed_bfloat16"), ("mixed_bfloat16", None)],
+  [("float32", "mixed_bfloat16"), ("mixed_bfloat16", "float32")],
 )
 def test_a_model_that_was_built_in_another_precision_is_refused(
   built_in, precision
@@ -444,6 +444,21 @@ def test_a_model_that_was_built_in_another_precision_is_refused(
     keras.mixed_precision.set_global_policy("float32")
   with pytest.raises(ValueError, match="must build it anew"):
     run(build_model=lambda: model, precision=precision)
+
+
+def test_layers_may_have_a_precision_of_their_own():
+  def build():
+    inputs = keras.Input((1,))
+    outputs = keras.layers.Flatten()(inputs)
+    return keras.Model(inputs, keras.layers.Dense(1, dtype="float32")(outputs))
+
+  assert run(build_model=build, precision="mixed_bfloat16").steps == 10
+
+  def build_with_a_low_layer():
+    low = keras.layers.Dense(2, dtype="mixed_bfloat16")
+    return keras.Sequential([keras.Input((1,)), low, keras.layers.Dense(1)])
+
+  assert run(build_model=build_with_a_low_layer).steps == 10
 
 
 READY = keras.optimizers.SGD()

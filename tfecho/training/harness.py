@@ -226,12 +226,13 @@ def _build(
     raise ValueError(
       f"`layout` must be None or one of {list(LAYOUTS)}, got {layout!r}"
     )
-  if precision is None:
-    precision = keras.mixed_precision.global_policy().name
-  check_name(precision)
-  with policy_scope(precision):
+  policy = precision or keras.mixed_precision.global_policy().name
+  check_name(policy)
+  with policy_scope(policy):
     model = build_model()
-  preflight.check_policy(model, precision)
+  preflight.check_model(model)
+  if precision is not None or policy != "float32":  # Else layers may choose.
+    preflight.check_policy(model, policy)
   if layout is None:
     return model
   return to_channels_last(model, keep_input_layout=True)

@@ -110,24 +110,28 @@ def _number_of_outputs(model: keras.Model) -> int | None:
 # --- The model and its optimizer --------------------------------------------
 
 
+def check_model(model: Any) -> None:
+  """Raises ValueError if there is none."""
+  if not isinstance(model, keras.Model):
+    raise ValueError(
+      f"`build_model` must return a `keras.Model`, got {type(model).__name__}"
+    )
+
+
 def check_policy(model: keras.Model, precision: str) -> None:
   """Raises ValueError if a model computes in another precision.
 
   As one does that was built before the precision was set.
   """
-  if not isinstance(model, keras.Model):
-    raise ValueError(
-      f"`build_model` must return a `keras.Model`, got {type(model).__name__}"
-    )
   wanted = precision.replace("mixed_", "")
   computing = {
     layer.compute_dtype
     for layer in all_layers(model)
-    if layer.weights and layer is not model
+    if not isinstance(layer, keras.layers.InputLayer)
   }
   low = computing & {"float16", "bfloat16"}
   expected = set() if wanted == "float32" else {wanted}
-  if computing and low != expected:
+  if low != expected:
     raise ValueError(
       f"`precision` is {precision!r}, and the layers of the model compute in"
       f" {sorted(computing)}: `build_model` must build it anew, when it is"
