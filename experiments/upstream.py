@@ -7,11 +7,16 @@ upstream.read  # examples read so far, read-ahead included
 ```
 """
 
+import math
 import threading
 import time
 
 import numpy as np
 import tensorflow as tf
+
+# Longer than it takes to ask for the next example when there is nothing in the
+# way: asking is a part of reading.
+_ASKING_SECONDS = 0.001
 
 
 class Upstream:
@@ -50,11 +55,12 @@ class Upstream:
     self._waiting = 0  # requests
     self._busy_since = 0.0
     self._busy_seconds = 0.0
+    self._answered = -math.inf  # when the last request was
     self._lock = threading.Lock()
 
   @property
   def busy_seconds(self):
-    """Time in which at least one request was waiting, up to now."""
+    """Time in which it was waited for or asked for the next, up to now."""
     with self._lock:
       return self._busy_seconds + self._busy_for()
 
@@ -84,6 +90,8 @@ class Upstream:
     with self._lock:
       now = time.perf_counter()
       if not self._waiting:
+        pause = now - self._answered
+        self._busy_seconds += pause if pause <= _ASKING_SECONDS else 0.0
         self._busy_since = now
       self._waiting += 1
       # Later requests start from here, not from when this thread wakes up: a
@@ -96,6 +104,7 @@ class Upstream:
     with self._lock:
       if self._waiting == 1:
         self._busy_seconds += self._busy_for()
+        self._answered = time.perf_counter()
       self._waiting -= 1
 
   def _busy_for(self):

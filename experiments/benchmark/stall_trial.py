@@ -81,11 +81,10 @@ def quantities(counts):
   seconds = counts.wait_seconds + counts.think_seconds
   downstream = counts.think_seconds / (counts.requests * BATCH_SIZE)
   upstream = counts.busy_seconds / max(counts.read, 1)
-  copies = counts.emitted / max(counts.consumed, 1)
   return {
     "waiting": counts.wait_seconds / seconds,
     "R": upstream / downstream,
-    "copies": copies or 1.0,  # nothing is counted where there is no echo
+    "copies": counts.emitted / max(counts.consumed, 1),
     "ideal copies": clamped(upstream / downstream),
   }
 
@@ -206,15 +205,30 @@ class Training:
   def go_on(self, steps):
     """Trains for the time of so many steps; returns the `Counts` of it.
 
-    The time, not the steps: who waits gets less done.
+    The time, not the steps: who waits gets less done. It ends with the first of
+    the copies of something, so that the copies of a whole number of them are
+    counted if this is called again.
     """
-    before = Counts.now(self._stats, self.upstream)
+    before = self._counts()
     end = time.perf_counter() + steps * STEP_SECONDS
-    while time.perf_counter() < end:
-      ordinals, *_ = next(self._batches)
-      self.counter.update(ordinals.numpy())
-      time.sleep(STEP_SECONDS)
-    return Counts.now(self._stats, self.upstream).since(before)
+    is_fresh = False
+    while time.perf_counter() < end or not is_fresh:
+      is_fresh = self._step()
+    return self._counts().since(before)
+
+  def _step(self):
+    """Takes a batch; returns whether there was something fresh in it."""
+    before = self.counter.trained
+    ordinals, *_ = next(self._batches)
+    self.counter.update(ordinals.numpy())
+    time.sleep(STEP_SECONDS)
+    return self.counter.trained > before
+
+  def _counts(self):
+    """As the training sees it, behind what was made ahead of it."""
+    return Counts.now(self._stats, self.upstream)._replace(
+      consumed=self.counter.trained, emitted=self.counter.emitted
+    )
 
   def stop(self):
     """Gives the input up, for which autotuning waits up to half a second."""

@@ -95,6 +95,16 @@ def test_it_is_busy_while_there_are_requests_however_many(clock):
   assert upstream.busy_seconds == 6
 
 
+def test_asking_for_the_next_is_a_part_of_being_busy(clock):
+  upstream = Upstream(seconds=2.0)
+  for pause in (0.0, 0.0005, 3.0):  # the last is one: nobody asks
+    clock.now += pause
+    upstream._ask()
+    clock.now += 2
+    upstream._answer()
+  assert upstream.busy_seconds == pytest.approx(6.0005)
+
+
 def test_the_delay_can_change_while_it_is_in_use(clock):
   upstream = Upstream(seconds=2.0)
   _read(upstream)
