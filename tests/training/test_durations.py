@@ -276,6 +276,13 @@ def test_a_timeline_is_given_a_length_later():
     timeline.lasting("1dur")
 
 
+def test_a_timeline_says_what_it_can_convert():
+  nothing, epochs = Timeline(), Timeline(steps_per_epoch=10)
+  assert [d for d in ("1ep", "1ba", "1sp") if nothing.can_convert(d)] == ["1ba"]
+  assert epochs.can_convert("1ep") and not epochs.can_convert("1sp")
+  assert epochs.lasting("2ep").can_convert("1dur")
+
+
 @pytest.mark.parametrize(
   "known, steps, fresh",
   [

@@ -313,9 +313,10 @@ def assert_same_weights(model, other):
 
 def test_an_endless_dataset_needs_an_end():
   data = make_pipeline().dataset().repeat()
-  with pytest.raises(ValueError, match="`length`='2ep'.*`steps_per_epoch`"):
+  needed = "`steps_per_epoch`, in a `timeline`"
+  with pytest.raises(ValueError, match=f"`length`='2ep'.*{needed}"):
     run(data)
-  with pytest.raises(ValueError, match="`epoch`='1ep'.*`steps_per_epoch`"):
+  with pytest.raises(ValueError, match=f"`epoch`='1ep'.*{needed}"):
     run(data, length="10ba")
 
 

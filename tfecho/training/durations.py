@@ -244,6 +244,10 @@ class Timeline:
       )
     return max(1, steps)
 
+  def can_convert(self, duration: str | Duration) -> bool:
+    """Whether enough is known to convert a duration into steps."""
+    return self._pace(Duration.parse(duration).unit) is not None
+
   def fresh_examples(self, steps: int) -> int | None:
     """Returns how many fresh examples so many steps take, as far as known.
 

@@ -191,7 +191,16 @@ def _epoch_steps(
 
 
 def _steps(timeline: Timeline, argument: str, duration: str | Duration) -> int:
-  steps = timeline.steps(duration, argument=argument)
+  parsed = Duration.parse(duration, argument=argument)
+  try:
+    steps = timeline.steps(parsed, argument=argument)
+  except ValueError as error:
+    if timeline.can_convert(parsed):
+      raise
+    raise ValueError(
+      f"{error}, in a `timeline`, since `data` does not say it; or say how many"
+      ' steps, in "ba"'
+    ) from error
   if steps == 0:
     raise ValueError(f"`{argument}` must be longer than 0, got {duration!r}")
   return steps

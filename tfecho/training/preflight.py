@@ -61,7 +61,7 @@ def check_examples(
         f" {data.element_spec}"
       )
     labels = batch[1]
-    if tf.is_tensor(labels):
+    if isinstance(labels, tf.Tensor):  # and not a ragged one
       _check_labels(labels.numpy(), model, loss, argument)
   if labels is None:
     raise ValueError(f"`{argument}` is empty")
