@@ -32,6 +32,9 @@ _BATCHES_SHUFFLED = 4
 # Parts of the names: one for each place, for the baseline, and for the rest.
 _SHARES = len(PLACES) + 2
 
+# Of the echo whose own cost is measured.
+_FACTOR = 4
+
 # Elements whose size is taken.
 _ELEMENTS_WEIGHED = 16
 
@@ -112,6 +115,15 @@ class _Parts:
       "augment": stages.mapped(pipeline.augment, seeds.augment),
       "batch": lambda data: data.batch(pipeline.batch_size),
     }
+    self._echo = stages.echoed(
+      _FACTOR,
+      rounding="even",
+      buffer_size=2 * pipeline.batch_size,
+      min_distance=pipeline.batch_size,
+      seeds=seeds,
+      stats=None,
+      implementation="auto",
+    )
     self.batch_size = pipeline.batch_size
     self.stages = _present(pipeline)
     self.places = _places(self.stages)
@@ -144,11 +156,14 @@ class _Parts:
       data = data.with_options(options)
     for name in PLACES[: PLACES.index(place) + 1]:
       data = data.apply(self._stages[name])
-    return data
+    # Where an echo of examples reads ahead, each costs a change of threads.
+    return data if place == "batch" else data.prefetch(tf.data.AUTOTUNE)
 
   def downstream(self, place: str) -> tf.data.Dataset:
-    """What stands behind a place, on elements from memory."""
+    """What stands behind a place, an echo there included, from memory."""
     data = self._in_memory[place]
+    if place != "batch":  # There, it costs nothing beside a training step.
+      data = data.apply(self._echo)
     for name in PLACES[PLACES.index(place) + 1 :]:
       data = data.apply(self._stages[name])
     return data

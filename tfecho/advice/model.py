@@ -4,22 +4,20 @@ Both sides of an echo work at the same time, the upstream side once for every
 `e` steps. Waiting overlaps with everything; computing shares the cores, the
 training step included where it runs on them:
 
-    ideal(e) = max(T_up / e, T_down, (C_up / e + C_down) / cores)
+    predicted(e) = max(
+      T_up / e + D,
+      T_down,
+      (C_up / e + C_down) / cores,
+    )
 
-with T the time of each side by itself and C its processor time. T_down is that
-of a training step whose input comes from memory right behind the echo, so it
-holds whatever the two disturb each other. What the upstream side and the
-training disturb each other (locks, caches, threads that wait inside of an
-operation) shows where there is no echo, and is in proportion to the upstream
-work that a step costs:
+T is the time of each side by itself and C its processor time; T_down is that of
+a training step whose input comes from memory right behind the echo. D is what
+every step takes away from the upstream side: cores, locks, and threads, of
+which a read that waits inside of an operation occupies one. It shows where
+there is no echo, as the time by which a step is longer than T_up.
 
-    predicted(e) = max(T_down, ideal(e) + (measured(1) - ideal(1)) / e)
-
-which is what was measured at e = 1, and T_down for large e.
-
-Source: the first two terms are those of Choi, Passos, Shallue, Dahl, "Faster
-Neural Network Training with Data Echoing", arXiv 1907.05550; the others are
-ours.
+Source: T_up / e and T_down are from Choi, Passos, Shallue, Dahl, "Faster Neural
+Network Training with Data Echoing", arXiv 1907.05550; the others are ours.
 """
 
 from __future__ import annotations
@@ -38,20 +36,17 @@ def step_seconds(measured: Measurements, place: Place, factor: float) -> float:
   Returns:
     Seconds.
   """
-  ideal = _ideal(place, factor, measured.cores)
-  disturbance = measured.baseline.seconds - _ideal(place, 1, measured.cores)
-  return max(place.downstream.seconds, ideal + disturbance / factor)
+  up, down = place.upstream, place.downstream
+  # That a part takes longer than the whole is noise: believe the whole.
+  alone = min(up.seconds, measured.baseline.seconds)
+  disturbance = measured.baseline.seconds - alone
+  return max(
+    alone / factor + disturbance,
+    down.seconds,
+    (up.cpu_seconds / factor + down.cpu_seconds) / measured.cores,
+  )
 
 
 def ratio(place: Place) -> float:
   """Returns R, the upstream over the downstream time of a batch."""
   return place.upstream.seconds / place.downstream.seconds
-
-
-def _ideal(place: Place, factor: float, cores: int) -> float:
-  up, down = place.upstream, place.downstream
-  return max(
-    up.seconds / factor,
-    down.seconds,
-    (up.cpu_seconds / factor + down.cpu_seconds) / cores,
-  )

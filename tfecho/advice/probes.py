@@ -29,6 +29,9 @@ _SECONDS_TO_FIND_OUT = 0.02
 # the one in the making with what the maps before it have at hand.
 _READY_BATCHES = stages.BATCHES_AHEAD + 1
 
+# What is left of that after all makes the first of them too fast.
+_FEWEST_STEPS = 4
+
 # The part of a measurement that is off the clock at least.
 _SETTLING = 0.2
 
@@ -79,7 +82,10 @@ class Steps:
     # An accelerator may still be at work when a step returns.
     tf.test.experimental.sync_devices()
     steps, cost = _timed(
-      self._step, seconds, finish=tf.test.experimental.sync_devices
+      self._step,
+      seconds,
+      at_least=_FEWEST_STEPS,
+      finish=tf.test.experimental.sync_devices,
     )
     return Cost(cost.seconds / steps, cost.cpu_seconds / steps)
 
@@ -90,10 +96,12 @@ class Steps:
 def _timed(
   call: Callable[[], Any],
   seconds: float,
+  *,
+  at_least: int = 2,
   finish: Callable[[], Any] = lambda: None,
 ) -> tuple[int, Cost]:
   start, cpu_start = time.perf_counter(), time.process_time()
-  calls = _repeat(call, seconds, at_least=2)
+  calls = _repeat(call, seconds, at_least=at_least)
   finish()
   return calls, Cost(
     time.perf_counter() - start, time.process_time() - cpu_start
