@@ -13,9 +13,9 @@
 #include "names.h"
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/dataset.h"
 #include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
+#include "unary_dataset.h"
 
 namespace tfecho {
 namespace {
@@ -46,19 +46,14 @@ class EchoDatasetOp : public UnaryDatasetOpKernel {
   bool counts_read_;
 };
 
-class EchoDatasetOp::Dataset : public DatasetBase {
+class EchoDatasetOp::Dataset : public UnaryDataset {
  public:
   Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t stats_id,
           bool counts_read)
-      : DatasetBase(DatasetContext(ctx)),
-        input_(input),
+      : UnaryDataset(ctx, input),
         stats_id_(stats_id),
         counts_read_(counts_read),
-        stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {
-    input_->Ref();
-  }
-
-  ~Dataset() override { input_->Unref(); }
+        stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {}
 
   absl::Status InitializeFactor(OpKernelContext* ctx, Fraction constant) {
     return factor_.Initialize(ctx, constant);
@@ -67,14 +62,6 @@ class EchoDatasetOp::Dataset : public DatasetBase {
   std::unique_ptr<IteratorBase> MakeIteratorInternal(
       const std::string& prefix) const override;
 
-  const DataTypeVector& output_dtypes() const override {
-    return input_->output_dtypes();
-  }
-
-  const std::vector<PartialTensorShape>& output_shapes() const override {
-    return input_->output_shapes();
-  }
-
   std::string DebugString() const override {
     return absl::StrCat("Echo(", factor_.constant().numerator, "/",
                         factor_.constant().denominator, ")::Dataset");
@@ -82,16 +69,6 @@ class EchoDatasetOp::Dataset : public DatasetBase {
 
   int64_t CardinalityInternal(CardinalityOptions options) const override {
     return factor_.Cardinality(input_->Cardinality(options));
-  }
-
-  absl::Status InputDatasets(
-      std::vector<const DatasetBase*>* inputs) const override {
-    inputs->push_back(input_);
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckExternalState() const override {
-    return input_->CheckExternalState();
   }
 
  protected:
@@ -124,7 +101,6 @@ class EchoDatasetOp::Dataset : public DatasetBase {
  private:
   class Iterator;
 
-  const DatasetBase* const input_;
   const int64_t stats_id_;
   // Whether nothing upstream counts what is read.
   const bool counts_read_;

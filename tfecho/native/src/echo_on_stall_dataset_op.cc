@@ -16,8 +16,8 @@
 #include "stats.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/dataset.h"
 #include "tensorflow/core/framework/op.h"
+#include "unary_dataset.h"
 
 namespace tfecho {
 namespace {
@@ -63,30 +63,17 @@ class EchoOnStallDatasetOp : public UnaryDatasetOpKernel {
   int64_t stats_id_;
 };
 
-class EchoOnStallDatasetOp::Dataset : public DatasetBase {
+class EchoOnStallDatasetOp::Dataset : public UnaryDataset {
  public:
   Dataset(OpKernelContext* ctx, const DatasetBase* input,
           const Queue::Limits& limits, int64_t stats_id)
-      : DatasetBase(DatasetContext(ctx)),
-        input_(input),
+      : UnaryDataset(ctx, input),
         limits_(limits),
         stats_id_(stats_id),
-        stats_(FindStats(stats_id)) {
-    input_->Ref();
-  }
-
-  ~Dataset() override { input_->Unref(); }
+        stats_(FindStats(stats_id)) {}
 
   std::unique_ptr<IteratorBase> MakeIteratorInternal(
       const std::string& prefix) const override;
-
-  const DataTypeVector& output_dtypes() const override {
-    return input_->output_dtypes();
-  }
-
-  const std::vector<PartialTensorShape>& output_shapes() const override {
-    return input_->output_shapes();
-  }
 
   std::string DebugString() const override {
     return absl::StrCat("EchoOnStall(", limits_.max_factor, ")::Dataset");
@@ -95,16 +82,6 @@ class EchoOnStallDatasetOp::Dataset : public DatasetBase {
   int64_t CardinalityInternal(CardinalityOptions options) const override {
     const int64_t n = input_->Cardinality(options);
     return limits_.max_factor == 1 || n <= 0 ? n : kUnknownCardinality;
-  }
-
-  absl::Status InputDatasets(
-      std::vector<const DatasetBase*>* inputs) const override {
-    inputs->push_back(input_);
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckExternalState() const override {
-    return input_->CheckExternalState();
   }
 
  protected:
@@ -131,7 +108,6 @@ class EchoOnStallDatasetOp::Dataset : public DatasetBase {
  private:
   class Iterator;
 
-  const DatasetBase* const input_;
   const Queue::Limits limits_;
   const int64_t stats_id_;
   const std::shared_ptr<Stats> stats_;

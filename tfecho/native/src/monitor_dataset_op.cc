@@ -10,8 +10,8 @@
 #include "names.h"
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/dataset.h"
 #include "tensorflow/core/framework/op.h"
+#include "unary_dataset.h"
 
 namespace tfecho {
 namespace {
@@ -36,30 +36,17 @@ class MonitorDatasetOp : public UnaryDatasetOpKernel {
   bool trainer_;
 };
 
-class MonitorDatasetOp::Dataset : public DatasetBase {
+class MonitorDatasetOp::Dataset : public UnaryDataset {
  public:
   Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t stats_id,
           bool trainer)
-      : DatasetBase(DatasetContext(ctx)),
-        input_(input),
+      : UnaryDataset(ctx, input),
         stats_id_(stats_id),
         trainer_(trainer),
-        stats_(FindStats(stats_id)) {
-    input_->Ref();
-  }
-
-  ~Dataset() override { input_->Unref(); }
+        stats_(FindStats(stats_id)) {}
 
   std::unique_ptr<IteratorBase> MakeIteratorInternal(
       const std::string& prefix) const override;
-
-  const DataTypeVector& output_dtypes() const override {
-    return input_->output_dtypes();
-  }
-
-  const std::vector<PartialTensorShape>& output_shapes() const override {
-    return input_->output_shapes();
-  }
 
   std::string DebugString() const override {
     return trainer_ ? "Monitor(trainer)::Dataset" : "Monitor(source)::Dataset";
@@ -67,16 +54,6 @@ class MonitorDatasetOp::Dataset : public DatasetBase {
 
   int64_t CardinalityInternal(CardinalityOptions options) const override {
     return input_->Cardinality(options);
-  }
-
-  absl::Status InputDatasets(
-      std::vector<const DatasetBase*>* inputs) const override {
-    inputs->push_back(input_);
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckExternalState() const override {
-    return input_->CheckExternalState();
   }
 
  protected:
@@ -95,7 +72,6 @@ class MonitorDatasetOp::Dataset : public DatasetBase {
  private:
   class Iterator;
 
-  const DatasetBase* const input_;
   const int64_t stats_id_;
   // Whether the requests come from the trainer, and are timed; otherwise this
   // is the source of an echo, and its elements are counted as read.

@@ -22,11 +22,11 @@
 #include "names.h"
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/dataset.h"
 #include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/lib/random/philox_random.h"
 #include "tensorflow/core/lib/random/random_distributions.h"
+#include "unary_dataset.h"
 
 namespace tfecho {
 namespace {
@@ -151,22 +151,18 @@ class ShuffleAfterEchoDatasetOp : public UnaryDatasetOpKernel {
   bool counts_read_;
 };
 
-class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
+class ShuffleAfterEchoDatasetOp::Dataset : public UnaryDataset {
  public:
   Dataset(OpKernelContext* ctx, const DatasetBase* input, int64_t buffer_size,
           int64_t min_distance, int64_t stats_id, bool counts_read)
-      : DatasetBase(DatasetContext(ctx)),
-        input_(input),
+      : UnaryDataset(ctx, input),
         buffer_size_(buffer_size),
         min_distance_(min_distance),
         stats_id_(stats_id),
         counts_read_(counts_read),
-        stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {
-    input_->Ref();
-  }
+        stats_(stats_id == 0 ? nullptr : FindStats(stats_id)) {}
 
   ~Dataset() override {
-    input_->Unref();
     if (seeds_ != nullptr) seeds_->Unref();
   }
 
@@ -183,14 +179,6 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
   std::unique_ptr<IteratorBase> MakeIteratorInternal(
       const std::string& prefix) const override;
 
-  const DataTypeVector& output_dtypes() const override {
-    return input_->output_dtypes();
-  }
-
-  const std::vector<PartialTensorShape>& output_shapes() const override {
-    return input_->output_shapes();
-  }
-
   std::string DebugString() const override {
     return absl::StrCat("ShuffleAfterEcho(", buffer_size_, ", ", min_distance_,
                         ")::Dataset");
@@ -198,16 +186,6 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
 
   int64_t CardinalityInternal(CardinalityOptions options) const override {
     return factor_.Cardinality(input_->Cardinality(options));
-  }
-
-  absl::Status InputDatasets(
-      std::vector<const DatasetBase*>* inputs) const override {
-    inputs->push_back(input_);
-    return absl::OkStatus();
-  }
-
-  absl::Status CheckExternalState() const override {
-    return input_->CheckExternalState();
   }
 
  protected:
@@ -246,7 +224,6 @@ class ShuffleAfterEchoDatasetOp::Dataset : public DatasetBase {
  private:
   class Iterator;
 
-  const DatasetBase* const input_;
   const DatasetBase* seeds_ = nullptr;
   const int64_t buffer_size_;
   const int64_t min_distance_;
