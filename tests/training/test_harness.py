@@ -20,6 +20,7 @@ from tfecho.training import (
   Timeline,
   check_layout,
   schedules,
+  set_precision,
   train,
 )
 
@@ -227,11 +228,8 @@ def test_float16_gets_its_loss_scaled():
 
 
 def test_the_precision_that_was_set_is_the_default():
-  keras.mixed_precision.set_global_policy("mixed_bfloat16")
-  try:
-    result = run()
-  finally:
-    keras.mixed_precision.set_global_policy("float32")
+  set_precision("mixed_bfloat16")
+  result = run()
   assert result.model.layers[0].compute_dtype == "bfloat16"
 
 
@@ -438,11 +436,9 @@ def test_a_schedule_of_another_length_is_refused(schedule, message):
 def test_a_model_that_was_built_in_another_precision_is_refused(
   built_in, precision
 ):
-  keras.mixed_precision.set_global_policy(built_in)
-  try:
-    model = build_model()
-  finally:
-    keras.mixed_precision.set_global_policy("float32")
+  set_precision(built_in)
+  model = build_model()
+  set_precision("float32")
   with pytest.raises(ValueError, match="must build it anew"):
     run(build_model=lambda: model, precision=precision)
 

@@ -10,12 +10,6 @@ from tfecho.training import check_precision, set_precision
 layers = keras.layers
 
 
-@pytest.fixture(autouse=True)
-def default_policy():
-  yield
-  keras.mixed_precision.set_global_policy("float32")
-
-
 def classifier(*, dtype=None, output_dtype="float32", **options):
   """A model of one layer per line; `dtype` is that of all but the last."""
   return keras.Sequential(
