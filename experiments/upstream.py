@@ -16,7 +16,7 @@ import tensorflow as tf
 
 # Longer than it takes to ask for the next example when there is nothing in the
 # way: asking is a part of reading.
-_ASKING_SECONDS = 0.001
+_ASKING_SECONDS = 0.003
 
 
 class Upstream:

@@ -154,7 +154,7 @@ class Feed:
   input: Input
   fluctuation: Mapping[str, float] = dataclasses.field(default_factory=dict)
   settle_steps: int = 40
-  settle_fresh: int = 18
+  settle_fresh: int = 26
   steps: int = 100
   fresh: int = 12
 

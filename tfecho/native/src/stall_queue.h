@@ -74,9 +74,12 @@ class StallQueue {
   }
 
   void Push(Fresh fresh) {
-    std::lock_guard<std::mutex> lock(mu_);
+    std::unique_lock<std::mutex> lock(mu_);
     state_.fresh.push_back(std::move(fresh));
-    if (consumers_waiting_ > 0) ready_.notify_one();
+    const bool is_awaited = consumers_waiting_ > 0;
+    // Whoever is woken would only run into the lock.
+    lock.unlock();
+    if (is_awaited) ready_.notify_one();
   }
 
   // Says that nothing more will be pushed.
@@ -96,8 +99,10 @@ class StallQueue {
 
   // Takes the next element if that needs no waiting.
   Popped TryPop(Element* element) {
-    std::lock_guard<std::mutex> lock(mu_);
-    return PopLocked(element);
+    std::unique_lock<std::mutex> lock(mu_);
+    const Popped popped = PopLocked(element);
+    SayThereIsRoom(popped, std::move(lock));
+    return popped;
   }
 
   Popped Pop(Element* element) {
@@ -108,6 +113,7 @@ class StallQueue {
       ready_.wait(lock);
     }
     --consumers_waiting_;
+    SayThereIsRoom(popped, std::move(lock));
     return popped;
   }
 
@@ -143,6 +149,13 @@ class StallQueue {
     return static_cast<int64_t>(state_.fresh.size()) < limits_.buffer_size;
   }
 
+  // Wakes the producer if it waits for what was popped; gives up the lock.
+  void SayThereIsRoom(Popped popped, std::unique_lock<std::mutex> lock) {
+    const bool is_awaited = popped == Popped::kFresh && producer_waits_;
+    lock.unlock();
+    if (is_awaited) room_.notify_one();
+  }
+
   Popped PopLocked(Element* element) {
     if (cancelled_) return Popped::kCancelled;
     if (!state_.fresh.empty()) {
@@ -163,7 +176,6 @@ class StallQueue {
   void PopFresh(Element* element) {
     Fresh fresh = std::move(state_.fresh.front());
     state_.fresh.pop_front();
-    if (producer_waits_) room_.notify_one();
     if (!fresh.repeatable) {
       *element = std::move(fresh.element);
       return;
