@@ -59,6 +59,30 @@ def test_an_epoch_that_nobody_seeded_goes_on_too(
   assert values(resume(dataset(), saved)) == values(iterator)
 
 
+@plain_and_symbolic
+@pytest.mark.parametrize("buffer_size", [0, 2])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_counting_makes_no_difference(
+  native_ops, shuffled, buffer_size, symbolic, tmp_path
+):
+  def dataset(stats):
+    data = tf.data.Dataset.range(9).map(lambda i: i + 1)
+    data = data.apply(tfecho.echo(2, buffer_size=buffer_size, stats=stats))
+    if shuffled:
+      data = data.apply(tfecho.shuffle_after_echo(4, seed=5))
+    if stats:
+      data = data.apply(tfecho.monitor(stats))
+    return with_options(data, symbolic=symbolic)
+
+  counting, silent = dataset(tfecho.Stats()), dataset(None)
+  for before, behind in ((counting, silent), (silent, counting)):
+    iterator = iter(before)
+    for _ in range(5):
+      next(iterator)
+    saved = save(iterator, tmp_path / "iterator")
+    assert values(resume(behind, saved)) == values(iterator)
+
+
 class TestVariableFactor:
   """Its value is no part of the iterator: the restored one reads it anew."""
 

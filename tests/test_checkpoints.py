@@ -19,6 +19,7 @@ from tensorflow.python.data.kernel_tests import (
 from tensorflow.python.data.ops import test_mode
 from transformations import (
   IMPLEMENTATIONS,
+  counted_echo,
   echo,
   monitored,
   shuffled_echo,
@@ -115,6 +116,7 @@ PIPELINES = {
   "random shuffle": (random_shuffle, NATIVE),
   "shuffle, echo and read ahead": (shuffle_echo_and_read_ahead, NATIVE),
   "shuffle before and behind": (shuffle_before_and_behind, NATIVE),
+  "echo that is counted": (counted_echo, NATIVE),
   "monitor": (monitored, NATIVE),
 }
 
