@@ -13,7 +13,6 @@
 #include "names.h"
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
 #include "unary_dataset.h"
 
@@ -78,21 +77,22 @@ class EchoDatasetOp::Dataset : public UnaryDataset {
     Node* input;
     std::vector<Node*> draws;
     std::vector<Node*> variables;
-    AttrValue numerator, denominator, num_draws, num_variables;
+    AttrValue numerator, denominator, num_draws, variable_types;
     AttrValue stats, counts_read;
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, input_, &input));
     TF_RETURN_IF_ERROR(factor_.AddToGraph(ctx, b, &draws, &variables));
     b->BuildAttrValue(factor_.constant().numerator, &numerator);
     b->BuildAttrValue(factor_.constant().denominator, &denominator);
     b->BuildAttrValue(static_cast<int64_t>(draws.size()), &num_draws);
-    b->BuildAttrValue(static_cast<int64_t>(variables.size()), &num_variables);
+    b->BuildAttrValue(DataTypeVector(variables.size(), DT_RESOURCE),
+                      &variable_types);
     b->BuildAttrValue(stats_id_, &stats);
     b->BuildAttrValue(counts_read_, &counts_read);
     return b->AddDataset(this, {{0, input}}, {{1, draws}, {2, variables}},
                          {{"numerator", numerator},
                           {"denominator", denominator},
                           {"num_draws", num_draws},
-                          {"num_variables", num_variables},
+                          {"Tvariables", variable_types},
                           {kStats, stats},
                           {kCountsRead, counts_read}},
                          output);
@@ -301,25 +301,24 @@ void EchoDatasetOp::MakeDataset(OpKernelContext* ctx, DatasetBase* input,
   *output = dataset.release();
 }
 
+// The type of the variables is an attribute: an op that is declared to take a
+// resource counts as stateful, with or without a variable, and a pipeline that
+// echoes inside of `interleave` could not be saved.
 REGISTER_OP(TFECHO_ECHO_OP)
     .Input("input_dataset: variant")
     .Input("draws: num_draws * variant")
-    .Input("variables: num_variables * resource")
+    .Input("variables: Tvariables")
     .Output("handle: variant")
     .Attr("numerator: int >= 1")
     .Attr("denominator: int >= 1")
     .Attr("num_draws: int >= 0")
-    .Attr("num_variables: int >= 0")
+    .Attr("Tvariables: list({resource}) >= 0")
     .Attr("stats: int")
     .Attr("counts_read: bool")
     .Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")
     .SetShapeFn(shape_inference::ScalarShape);
-
-// An input of type resource makes an op count as stateful, variable or not, and
-// a pipeline that echoes inside of `interleave` could not be saved.
-ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS(TFECHO_ECHO_OP);
 
 REGISTER_KERNEL_BUILDER(Name(TFECHO_ECHO_OP).Device(DEVICE_CPU),
                         EchoDatasetOp);

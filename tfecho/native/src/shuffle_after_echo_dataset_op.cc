@@ -22,7 +22,6 @@
 #include "names.h"
 #include "stats.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
-#include "tensorflow/core/framework/dataset_stateful_op_allowlist.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/lib/random/philox_random.h"
 #include "tensorflow/core/lib/random/random_distributions.h"
@@ -195,7 +194,7 @@ class ShuffleAfterEchoDatasetOp::Dataset : public UnaryDataset {
     Node *input, *seeds;
     std::vector<Node*> draws;
     std::vector<Node*> variables;
-    AttrValue numerator, denominator, num_draws, num_variables;
+    AttrValue numerator, denominator, num_draws, variable_types;
     AttrValue buffer_size, min_distance, stats, counts_read;
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, input_, &input));
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, seeds_, &seeds));
@@ -203,7 +202,8 @@ class ShuffleAfterEchoDatasetOp::Dataset : public UnaryDataset {
     b->BuildAttrValue(factor_.constant().numerator, &numerator);
     b->BuildAttrValue(factor_.constant().denominator, &denominator);
     b->BuildAttrValue(static_cast<int64_t>(draws.size()), &num_draws);
-    b->BuildAttrValue(static_cast<int64_t>(variables.size()), &num_variables);
+    b->BuildAttrValue(DataTypeVector(variables.size(), DT_RESOURCE),
+                      &variable_types);
     b->BuildAttrValue(buffer_size_, &buffer_size);
     b->BuildAttrValue(min_distance_, &min_distance);
     b->BuildAttrValue(stats_id_, &stats);
@@ -213,7 +213,7 @@ class ShuffleAfterEchoDatasetOp::Dataset : public UnaryDataset {
                          {{"numerator", numerator},
                           {"denominator", denominator},
                           {"num_draws", num_draws},
-                          {"num_variables", num_variables},
+                          {"Tvariables", variable_types},
                           {kBufferSize, buffer_size},
                           {kMinDistance, min_distance},
                           {kStats, stats},
@@ -545,16 +545,17 @@ void ShuffleAfterEchoDatasetOp::MakeDataset(OpKernelContext* ctx,
   *output = dataset.release();
 }
 
+// The type of the variables is an attribute, as that of an echo.
 REGISTER_OP(TFECHO_SHUFFLE_AFTER_ECHO_OP)
     .Input("input_dataset: variant")
     .Input("seeds: variant")
     .Input("draws: num_draws * variant")
-    .Input("variables: num_variables * resource")
+    .Input("variables: Tvariables")
     .Output("handle: variant")
     .Attr("numerator: int >= 1")
     .Attr("denominator: int >= 1")
     .Attr("num_draws: int >= 0")
-    .Attr("num_variables: int >= 0")
+    .Attr("Tvariables: list({resource}) >= 0")
     .Attr("buffer_size: int >= 1")
     .Attr("min_distance: int >= 1")
     .Attr("stats: int")
@@ -563,9 +564,6 @@ REGISTER_OP(TFECHO_SHUFFLE_AFTER_ECHO_OP)
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")
     .SetShapeFn(shape_inference::ScalarShape);
-
-// As for an echo.
-ALLOW_STATEFUL_OP_FOR_DATASET_FUNCTIONS(TFECHO_SHUFFLE_AFTER_ECHO_OP);
 
 REGISTER_KERNEL_BUILDER(Name(TFECHO_SHUFFLE_AFTER_ECHO_OP).Device(DEVICE_CPU),
                         ShuffleAfterEchoDatasetOp);
