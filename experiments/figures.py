@@ -35,7 +35,7 @@ def draw(finished):
     A dict from the name of a figure to a `matplotlib.figure.Figure`.
   """
   figures = {}
-  if summary.targets(finished):
+  if _any_reached(finished):
     figures["fresh_to_target"] = fresh_to_target(finished)
   if any(_smooth(run)[1] for run in finished if _is_plain(run)):
     figures["curves"] = curves(finished)
@@ -43,7 +43,7 @@ def draw(finished):
     figures["factors"] = factors(finished)
   if summary.final(finished):
     figures["final"] = final(finished)
-  if summary.timed(finished):
+  if _timed(finished):
     figures["wall_time"] = wall_time(finished)
   return figures
 
@@ -150,14 +150,13 @@ def final(finished):
 
 
 def wall_time(finished):
-  """Seconds of the runs with a slow upstream, beside the time model's."""
-  rows = summary.timed(finished)
+  """Seconds to the target behind a slow upstream, beside the time model's."""
+  rows = _timed(finished)
   figure, axes = _axes(1.4 + 0.45 * len(rows))
   positions = [len(rows) - 1 - index for index in range(len(rows))]
   axes.barh(
     [p + 0.2 for p in positions],
-    # Bars of what was not reached have no end to draw.
-    [row.seconds.median if row.reached else 0 for row in rows],
+    [row.seconds.median for row in rows],
     height=0.4,
     color=_COLORS[0],
     label="measured",
@@ -180,6 +179,12 @@ def wall_time(finished):
   )
   axes.legend(frameon=False, fontsize="small")
   return figure
+
+
+def _timed(finished):
+  """Those of which at least half of the seeds reached the target."""
+  rows = summary.timed(finished)
+  return [row for row in rows if math.isfinite(row.seconds.median)]
 
 
 def _axes(height):
@@ -252,6 +257,13 @@ def _baseline(rows):
     if row.arm == Arm() and math.isfinite(row.consumed.median):
       return row.consumed.median
   return None
+
+
+def _any_reached(finished):
+  """Whether any run reached the hardest target."""
+  targets = summary.targets(finished)
+  rows = summary.to_target(finished, targets[-1]) if targets else []
+  return any(row.reached for row in rows)
 
 
 def _have_a_line(finished):

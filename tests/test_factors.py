@@ -91,6 +91,8 @@ def test_a_variable_of_another_dtype_is_refused_with_its_dtype(dtype):
     ({"rounding": "up"}, "`rounding`.*'up'"),
     ({"rounding": None}, "`rounding`.*None"),
     ({"seed": 1}, "`seed`.*1"),
+    ({"seed": "a", "rounding": "random"}, "`seed` must be an int .* got 'a'"),
+    ({"seed": 1.5, "rounding": "random"}, "`seed` must be an int .* got 1.5"),
     ({"seed": 1, "rounding": "even"}, "`seed`.*even"),
     ({"implementation": "cuda"}, "`implementation`.*'cuda'"),
     ({"buffer_size": -2}, "`buffer_size`.*-2"),

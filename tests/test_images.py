@@ -197,6 +197,8 @@ class TestBadArguments:
       ({"area": (0.5, 0.1)}, r"`area` must be two rising numbers.*\(0.5, 0.1"),
       ({"area": (0.5, 1.5)}, r"`area` .* at most 1.0, got \(0.5, 1.5"),
       ({"aspect_ratio": (0, 1)}, r"`aspect_ratio` .* got \(0, 1\)"),
+      ({"seed": 1}, r"`seed` must be two whole numbers, got int32 of shape"),
+      ({"seed": (0.5, 1.0)}, "`seed` must be two whole numbers, got float32"),
       ({"channels": 4}, "`channels` must be 1 or 3, got 4"),
       ({"contents": [b"a", b"b"]}, r"`contents` .* got string of shape \(2,\)"),
       ({"contents": 3.0}, "`contents` .* got float32"),

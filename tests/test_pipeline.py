@@ -555,6 +555,7 @@ class TestErrors:
       ({"batch_size": 2.0}, "`batch_size` must be .* got 2.0"),
       ({"batch_size": True}, "`batch_size` must be .* got True"),
       ({"shuffle_buffer": 0}, "`shuffle_buffer` must be .* got 0"),
+      ({"drop_remainder": "x"}, "`drop_remainder` must be .* got 'x'"),
       ({"seed": -1}, "`seed` must be an int of at least 0, got -1"),
       ({"seed": "x"}, "`seed` must be an int of at least 0, got 'x'"),
       ({"num_shards": 0}, "`num_shards` must be .* got 0"),
@@ -589,6 +590,7 @@ class TestErrors:
         "`echo_buffer` must be 0 or at least 2 batches, got 1",
       ),
       ({"stats": 1}, "`stats` must be a `tfecho.Stats`"),
+      ({"repeat": "x"}, "`repeat` must be True or False, got 'x'"),
     ],
   )
   def test_of_the_dataset(self, arguments, message):

@@ -285,6 +285,12 @@ class TestPlace:
       ({"buffer_size": 8, "min_distance": -3}, "`min_distance`.*-3"),
       ({"buffer_size": 8, "min_distance": 5}, "`min_distance`.*4.*5"),
       ({"buffer_size": 1, "min_distance": 2}, "`min_distance`.*2"),
+      ({"buffer_size": 4, "seed": "a"}, "`seed` must be an int .* got 'a'"),
+      ({"buffer_size": 4, "seed": 1.5}, "`seed` must be an int .* got 1.5"),
+      (
+        {"buffer_size": 4, "reshuffle_each_iteration": "x"},
+        "`reshuffle_each_iteration` must be True or False, got 'x'",
+      ),
     ],
   )
   def test_bad_sizes_are_refused_by_name_and_value(self, arguments, message):

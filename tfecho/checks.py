@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -18,6 +19,31 @@ def checked_int(argument: str, value: Any, *, at_least: int) -> int:
       f"`{argument}` must be an int of at least {at_least}, got {value!r}"
     )
   return int(value)
+
+
+def checked_seed(seed: Any) -> int | None:
+  """Returns what makes random numbers reproducible, or None.
+
+  Raises:
+    ValueError: if it is neither None nor an int.
+  """
+  integral = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
+  if seed is not None and not integral:
+    raise ValueError(f"`seed` must be an int or None, got {seed!r}")
+  return None if seed is None else int(seed)
+
+
+def check_flag(argument: str, value: Any) -> None:
+  """Raises ValueError if `value` is neither True nor False."""
+  if not isinstance(value, bool):
+    raise ValueError(f"`{argument}` must be True or False, got {value!r}")
+
+
+def check_number(argument: str, value: Any) -> None:
+  """Raises ValueError if `value` is no finite number."""
+  real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+  if not real or not math.isfinite(value):
+    raise ValueError(f"`{argument}` must be a finite number, got {value!r}")
 
 
 def check_function(argument: str, value: Any) -> None:

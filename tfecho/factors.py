@@ -19,6 +19,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfecho.checks import checked_seed
+
 ROUNDINGS = ("even", "random")
 
 # Finer than anybody tunes a factor, and small enough for exact arithmetic.
@@ -115,6 +117,7 @@ class Factor:
       raise ValueError(
         f"`rounding` must be one of {list(ROUNDINGS)}, got {rounding!r}"
       )
+    seed = checked_seed(seed)
     if seed is not None and rounding != "random":
       raise ValueError(
         f'`seed` needs `rounding="random"`, got `seed`={seed!r} with'

@@ -72,6 +72,7 @@ def decode_and_random_crop(
     Szegedy et al., "Going Deeper with Convolutions", arXiv 1409.4842.
   """
   height, width = _checked_size(size)
+  seed = _checked_seed(seed)
   area = _checked_range("area", area, at_most=1.0)
   aspect_ratio = _checked_range("aspect_ratio", aspect_ratio)
   contents = _checked_contents(contents, channels, file)
@@ -244,6 +245,16 @@ def _checked_size(size: Any) -> tuple[int, int]:
   return height, width
 
 
+def _checked_seed(seed: Any) -> tf.Tensor:
+  seed = tf.convert_to_tensor(seed)
+  if not seed.dtype.is_integer or not seed.shape.is_compatible_with([2]):
+    raise ValueError(
+      f"`seed` must be two whole numbers, got {seed.dtype.name} of shape"
+      f" {seed.shape}"
+    )
+  return seed
+
+
 def _checked_range(
   name: str, values: Sequence[float], at_most: float = float("inf")
 ) -> tuple[float, float]:
@@ -269,7 +280,8 @@ def _checked_contents(
     )
   where = "`file` was not given" if file is None else file
   check = tf.debugging.Assert(
-    is_complete(contents), ["no complete JPEG or PNG file:", where]
+    is_complete(contents),
+    ["`contents` is no complete JPEG or PNG file:", where],
   )
   with tf.control_dependencies([check] if check is not None else []):
     return tf.identity(contents)

@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from tfecho import sources, stages
-from tfecho.checks import check_function, checked_int
+from tfecho.checks import check_flag, check_function, checked_int
 from tfecho.echoing import check_implementation
 from tfecho.factors import Factor
 from tfecho.stats import Stats
@@ -109,6 +109,7 @@ class Pipeline:
       shuffle_buffer = checked_int("shuffle_buffer", shuffle_buffer, at_least=1)
     if seed is not None:
       seed = checked_int("seed", seed, at_least=0)
+    check_flag("drop_remainder", drop_remainder)
     source = sources.dataset(source)
     self.source = source.apply(sources.sharded(num_shards, shard_index))
     self.read = read
@@ -201,7 +202,9 @@ class Pipeline:
         stats=stats,
         implementation=implementation,
       )
-    if repeat is None:
+    if repeat is not None:
+      check_flag("repeat", repeat)
+    else:
       repeat = not _is_countable(factor, max_factor, rounding)
 
     data = self.source

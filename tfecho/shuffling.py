@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.checks import check_name
+from tfecho.checks import check_flag, check_name, checked_seed
 from tfecho.datasets import EchoedDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
@@ -75,6 +75,8 @@ def shuffle_after_echo(
   """
   _check_size(buffer_size, "buffer_size")
   _check_size(min_distance, "min_distance")
+  seed = checked_seed(seed)
+  check_flag("reshuffle_each_iteration", reshuffle_each_iteration)
   check_name(name)
   if min_distance > max(buffer_size // 2, 1):
     raise ValueError(

@@ -84,15 +84,24 @@ class TestTable:
     assert "Simpler" not in text
     assert "With this echo" not in text
 
+  def test_puts_what_repeats_nothing_first_where_it_is_as_fast(
+    self, slow_storage
+  ):
+    finite = dataclasses.replace(slow_storage, examples=100)
+    best = advice(finite, memory_bytes=10**6)
+    assert best.simpler_is_as_fast
+    text = str(best)
+    first, _, second = text.partition("Where that can't be done: echo_after=")
+    assert "as fast as an echo and repeats no example:\n- all 100" in first
+    assert second.startswith('"read", factor=4')
+
   def test_lists_simpler_remedies_with_their_times(self, slow_storage):
-    finite = dataclasses.replace(
-      slow_storage, examples=100, more_threads=Cost(0.011, 0), num_threads=16
+    threads = dataclasses.replace(
+      slow_storage, more_threads=Cost(0.011, 0), num_threads=16
     )
-    text = str(advice(finite, memory_bytes=10**6))
+    text = str(advice(threads))
     simpler = text.partition("Simpler, without a repeated example:\n")[2]
-    threads, cache = simpler.splitlines()[:2]
-    assert threads.endswith(": 11 ms a step.")
-    assert "100 examples take 100 kB" in cache
+    assert simpler.splitlines()[0].endswith(": 11 ms a step.")
 
   def test_has_no_line_too_many_where_nothing_is_simpler(self, slow_storage):
     text = str(advice(slow_storage))

@@ -114,8 +114,9 @@ def test_the_stall_suite_makes_a_figure_of_all_its_ratios():
 
 def test_runs_of_which_none_arrived_make_a_report(make_record, tmp_path):
   missed = [make_record("after_decode", n, metric=0.1) for n in (2, 4, 8)]
-  report.write([make_record(metric=0.1), *missed], tmp_path)
-  assert not (tmp_path / "factors.png").exists()
+  slow = make_record(metric=0.1, upstream_ms=2.0)
+  report.write([make_record(metric=0.1), *missed, slow], tmp_path)
+  assert [path.stem for path in tmp_path.glob("*.png")] == ["curves"]
   assert "not reached" in (tmp_path / "report.html").read_text()
 
 

@@ -309,6 +309,11 @@ def assert_same_weights(model, other):
 # --- Mistakes ---------------------------------------------------------------
 
 
+def test_an_echo_is_told_by_its_arguments():
+  with pytest.raises(ValueError, match="`echo` must be a dict .* got 4"):
+    run(echo=4)
+
+
 def test_an_endless_dataset_needs_an_end():
   data = make_pipeline().dataset().repeat()
   needed = "`steps_per_epoch`, in a `timeline`"

@@ -81,8 +81,20 @@ class Advice:
     return self.measured.baseline.seconds / self.recommended.step_seconds
 
   @property
+  def simpler_is_as_fast(self) -> bool:
+    """Whether one of `remedies` makes training as fast as `recommended`."""
+    return any(
+      remedy.step_seconds is not None
+      and remedy.step_seconds <= self.recommended.step_seconds
+      for remedy in self.remedies
+    )
+
+  @property
   def echo(self) -> dict[str, Any]:
-    """The arguments of `Pipeline.dataset` that make what is recommended."""
+    """The arguments of `Pipeline.dataset` that make the recommended echo.
+
+    Whatever `remedies` say: look at `simpler_is_as_fast` before.
+    """
     choice = self.recommended
     if choice.echo_after is None:
       return {}
@@ -96,6 +108,7 @@ class Advice:
       "bottleneck": self.bottleneck,
       "ratios": self.ratios,
       "speedup": self.speedup,
+      "simpler_is_as_fast": self.simpler_is_as_fast,
       "echo": self.echo,
     }
 

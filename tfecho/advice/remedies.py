@@ -63,10 +63,16 @@ def watch(measured: Measurements, choice: Choice) -> list[str]:
       "tune the learning rate again: the same batch comes several times in a"
       " row, which wants a lower one"
     )
+    worth = (
+      "repeated batches are worth least: where an earlier place is not much"
+      " slower, it may train faster, on fewer fresh examples"
+    )
   else:
     rate = "tune the learning rate again; of repeats a lower one may be better"
+    worth = "the earlier an echo stands, the more a repeat is worth"
   return [
     rate,
+    worth,
     _shuffle(measured, choice, place),
     f"an epoch has {choice.factor:g} times the steps: count schedules and"
     " patience in steps",

@@ -15,8 +15,7 @@ def text(advice: Advice) -> str:
     _verdict(advice),
     _stages(advice),
     _predictions(advice),
-    _recommendation(advice),
-    _listed("Simpler, without a repeated example:", _remedies(advice)),
+    *_what_to_do(advice),
     _listed("With this echo:", advice.watch),
   ]
   return "\n\n".join(part for part in parts if part)
@@ -61,10 +60,26 @@ def _predictions(advice: Advice) -> str:
   )
 
 
+def _what_to_do(advice: Advice) -> list[str]:
+  """The echo and what makes it unnecessary; what does more comes first."""
+  if not advice.simpler_is_as_fast:
+    return [
+      f"Recommended: {_recommendation(advice)}",
+      _listed("Simpler, without a repeated example:", _remedies(advice)),
+    ]
+  return [
+    _listed(
+      "Recommended, since it is as fast as an echo and repeats no example:",
+      _remedies(advice),
+    ),
+    f"Where that can't be done: {_recommendation(advice)}",
+  ]
+
+
 def _recommendation(advice: Advice) -> str:
   choice = advice.recommended
   if choice.echo_after is None:
-    return "Recommended: no echo."
+    return "no echo."
   floor = advice.measured.step.seconds
   left = choice.step_seconds / floor
   why = (
@@ -74,7 +89,7 @@ def _recommendation(advice: Advice) -> str:
     f" input still takes {left:.2g} times as long as the training"
   )
   return (
-    f'Recommended: echo_after="{choice.echo_after}", factor={choice.factor:g}:'
+    f'echo_after="{choice.echo_after}", factor={choice.factor:g}:'
     f" {_ms(choice.step_seconds)} ms a step, {advice.speedup:.2g} times as"
     f" fast;\n{why}."
   )

@@ -60,7 +60,7 @@ def make(
   """
   duration = Duration.parse(length, argument="length")
   if isinstance(data, Pipeline):
-    echo = dict(echo or {})
+    echo = _checked_echo(echo)
     timeline = timeline or _timeline_of_pipeline(data, echo)
     dataset, sample = _echoed(data, echo, stats), _sample(data)
     monitors = [] if stats is None else [_monitor(data, echo, stats)]
@@ -88,6 +88,15 @@ def make(
 
 
 # --- A pipeline -------------------------------------------------------------
+
+
+def _checked_echo(echo: Any) -> dict[str, Any]:
+  if echo is not None and not isinstance(echo, Mapping):
+    raise ValueError(
+      "`echo` must be a dict of arguments of `Pipeline.dataset`, such as"
+      f' {{"echo_after": "decode", "factor": 4}}, got {echo!r}'
+    )
+  return dict(echo or {})
 
 
 def _echoed(

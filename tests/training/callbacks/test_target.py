@@ -110,14 +110,16 @@ def test_another_training_starts_anew(run_epochs):
   [
     ({"metric": "score"}, "`mode` must be 'max' or 'min' for the metric"),
     ({"mode": "auto"}, "`mode` must be 'max' or 'min'.*'auto'"),
+    ({"value": "0.5"}, "`value` must be a finite number, got '0.5'"),
+    ({"value": float("nan")}, "`value` must be a finite number, got nan"),
     ({"patience": -1}, "`patience` must be an int of at least 0, got -1"),
     ({"mean_of": 0}, "`mean_of` must be an int of at least 1, got 0"),
   ],
 )
 def test_a_bad_argument_is_named(options, message):
-  arguments = {"metric": "accuracy", **options}
+  arguments = {"metric": "accuracy", "value": 0.9, **options}
   with pytest.raises(ValueError, match=message):
-    StopAtTarget(value=0.9, **arguments)
+    StopAtTarget(**arguments)
 
 
 # --- In Keras ---------------------------------------------------------------

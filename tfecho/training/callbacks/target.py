@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tfecho.checks import checked_int
+from tfecho.checks import check_number, checked_int
 from tfecho.training.callbacks.progress import Progress
 
 # Rounding errors of means: 0.99 three times must count as 0.99.
@@ -65,6 +65,7 @@ class StopAtTarget(Progress):
       ValueError: if an argument is not as described.
     """
     super().__init__(clock=clock)
+    check_number("value", value)
     self._metric = metric
     self._value = value
     self._sign = _sign(metric, mode)
