@@ -253,7 +253,10 @@ def names_of_the_reader(tmp_path):
 
 
 @needs_checkout
-def test_the_examples_in_the_readme_run(names_of_the_reader, native_ops):
+def test_the_examples_in_the_readme_run(
+  names_of_the_reader, native_ops, tmp_path, monkeypatch
+):
+  monkeypatch.chdir(tmp_path)  # One of them makes backups.
   text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
   assert "```python\n" in text
   run_python_blocks(text, names_of_the_reader)
