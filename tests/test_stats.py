@@ -1,6 +1,7 @@
 """What Stats counts, and that counting changes nothing."""
 
 import gc
+import re
 import threading
 
 import pytest
@@ -338,3 +339,6 @@ def test_they_print_what_they_counted():
   stats = tfecho.Stats()
   list(tf.data.Dataset.range(2).apply(tfecho.echo(2, stats=stats)))
   assert "read=2, consumed=2, emitted=4" in repr(stats)
+  # By the names by which they are asked for.
+  for name in re.findall(r"(\w+)=", repr(stats)):
+    assert hasattr(stats, name)

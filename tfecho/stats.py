@@ -37,6 +37,16 @@ _FIELDS = (
 )
 _NANOS_PER_SECOND = 1e9
 
+_SHOWN = (
+  "read",
+  "consumed",
+  "emitted",
+  "mean_queued",
+  "requests",
+  "wait_seconds",
+  "think_seconds",
+)
+
 
 class Stats:
   """Counters of one pipeline in this process, over all of its iterators.
@@ -144,8 +154,8 @@ class Stats:
     return dict(zip(_FIELDS, values))
 
   def __repr__(self) -> str:
-    counts = ", ".join(f"{name}={n}" for name, n in self._values().items())
-    return f"Stats({counts})"
+    shown = (f"{name}={getattr(self, name)}" for name in _SHOWN)
+    return f"Stats({', '.join(shown)})"
 
 
 def monitor(
