@@ -7,8 +7,8 @@
 import collections
 import dataclasses
 
+import attr
 import numpy as np
-import pytest
 import tensorflow as tf
 
 Point = collections.namedtuple("Point", ["x", "y"])
@@ -53,7 +53,6 @@ def sliced(*args, **kwargs):
 
 def of_attrs_class():
   """A dataset of objects of a class made by `attrs`."""
-  attr = pytest.importorskip("attr")
   pair = attr.make_class("Pair", ["left", "right"])
   return tf.data.Dataset.range(1, 4).map(lambda i: pair(i, -i))
 

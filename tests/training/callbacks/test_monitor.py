@@ -196,7 +196,6 @@ def test_the_csv_logger_writes_them(model, data, stats, tmp_path):
   "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
 )
 def test_tensorboard_shows_them(model, data, stats, tmp_path):
-  pytest.importorskip("tensorboard")
   board = keras.callbacks.TensorBoard(str(tmp_path))
   monitor = EchoMonitor(stats, batch_size=4)
   logs = fit(model, data, monitor, epochs=2, callbacks=[board])
