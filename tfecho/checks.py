@@ -13,8 +13,7 @@ def checked_int(argument: str, value: Any, *, at_least: int) -> int:
   Raises:
     ValueError: if it is none, or less than `at_least`.
   """
-  integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-  if not integral or value < at_least:
+  if not _is(value, numbers.Integral) or value < at_least:
     raise ValueError(
       f"`{argument}` must be an int of at least {at_least}, got {value!r}"
     )
@@ -27,10 +26,11 @@ def checked_seed(seed: Any) -> int | None:
   Raises:
     ValueError: if it is neither None nor an int.
   """
-  integral = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
-  if seed is not None and not integral:
+  if seed is None:
+    return None
+  if not _is(seed, numbers.Integral):
     raise ValueError(f"`seed` must be an int or None, got {seed!r}")
-  return None if seed is None else int(seed)
+  return int(seed)
 
 
 def check_flag(argument: str, value: Any) -> None:
@@ -39,11 +39,15 @@ def check_flag(argument: str, value: Any) -> None:
     raise ValueError(f"`{argument}` must be True or False, got {value!r}")
 
 
-def check_number(argument: str, value: Any) -> None:
-  """Raises ValueError if `value` is no finite number."""
-  real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-  if not real or not math.isfinite(value):
-    raise ValueError(f"`{argument}` must be a finite number, got {value!r}")
+def check_number(
+  argument: str, value: Any, *, above: float = -math.inf
+) -> None:
+  """Raises ValueError if `value` is no finite number above a limit."""
+  if not _is(value, numbers.Real) or not above < value < math.inf:
+    limit = "" if above == -math.inf else f" above {above}"
+    raise ValueError(
+      f"`{argument}` must be a finite number{limit}, got {value!r}"
+    )
 
 
 def check_function(argument: str, value: Any) -> None:
@@ -59,3 +63,8 @@ def check_name(name: Any) -> None:
       "`name` must be None or a valid identifier, of letters, digits and"
       f" underscores, got {name!r}"
     )
+
+
+def _is(value: Any, kind: type) -> bool:
+  """Whether `value` is a number of this kind; True and False are none."""
+  return isinstance(value, kind) and not isinstance(value, bool)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import logging
-import numbers
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +19,7 @@ from tfecho.advice import choosing, measuring, model, remedies, table
 from tfecho.advice.choosing import Choice
 from tfecho.advice.costs import Measurements
 from tfecho.advice.remedies import Remedy
-from tfecho.checks import check_function, checked_int
+from tfecho.checks import check_function, check_number, checked_int
 from tfecho.pipeline import Pipeline
 
 # Of the memory that is free now, how much a cache may take.
@@ -188,8 +187,8 @@ def advise(
       f"`pipeline` must be a `tfecho.Pipeline`, got {type(pipeline).__name__}"
     )
   step = _step(train_step, step_seconds)
-  _check_number("max_factor", max_factor, above=1)
-  _check_number("seconds", seconds, above=0)
+  check_number("max_factor", max_factor, above=1)
+  check_number("seconds", seconds, above=0)
   check_function("on_progress", on_progress)
   if memory_bytes is None:
     free = remedies.free_memory()
@@ -227,7 +226,7 @@ def _step(train_step: Any, step_seconds: Any) -> Callable[[Any], Any]:
       f" {train_step!r} and {step_seconds!r}"
     )
   if train_step is None:
-    _check_number("step_seconds", step_seconds, above=0)
+    check_number("step_seconds", step_seconds, above=0)
     return lambda batch: time.sleep(step_seconds)
   check_function("train_step", train_step)
 
@@ -249,14 +248,6 @@ def _takes(function: Callable, count: int) -> bool:
   except ValueError:  # Some builtins don't tell.
     return True
   return True
-
-
-def _check_number(argument: str, value: Any, *, above: float) -> None:
-  real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-  if not real or not above < value < float("inf"):
-    raise ValueError(
-      f"`{argument}` must be a finite number above {above}, got {value!r}"
-    )
 
 
 def _log(line: str) -> None:
