@@ -16,18 +16,11 @@ import pathlib
 from absl import flags, logging
 
 import tfecho
-from experiments import command_line, feeding, workloads
+from experiments import command_line, feeding, workload_flags, workloads
 from experiments.trainer import Trainer
 from experiments.upstream import Upstream
 
-_WORKLOAD = flags.DEFINE_string(
-  "workload", "resnet32_cifar10", "Name of the workload, without unit."
-)
-_PRESET = flags.DEFINE_string(
-  "preset",
-  "small",
-  "Size of the workload, without unit: `small` fits two CPU cores.",
-)
+flags.adopt_module_key_flags(workload_flags)
 _BATCH_SIZE = flags.DEFINE_integer(
   "batch_size",
   None,
@@ -59,7 +52,9 @@ _OUTPUT = flags.DEFINE_string(
 
 def main():
   with command_line.refusing_in_one_line():
-    workload = workloads.get(_WORKLOAD.value, _PRESET.value)
+    workload = workloads.get(
+      workload_flags.WORKLOAD.value, workload_flags.PRESET.value
+    )
     advice = tfecho.advise(
       _pipeline(workload),
       max_factor=_MAX_FACTOR.value,

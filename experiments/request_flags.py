@@ -10,18 +10,11 @@ from __future__ import annotations
 
 from absl import flags
 
-from experiments import implementations, planning
+from experiments import implementations, planning, workload_flags
 from experiments.arms import kinds
 from experiments.planning import MEASURED
 
-_WORKLOAD = flags.DEFINE_string(
-  "workload", "resnet32_cifar10", "Name of the workload, without unit."
-)
-_PRESET = flags.DEFINE_string(
-  "preset",
-  "small",
-  "Size of the workload, without unit: `small` fits two CPU cores.",
-)
+flags.adopt_module_key_flags(workload_flags)
 _ARMS = flags.DEFINE_list(
   "arms",
   ["baseline", "after_decode", "after_augment", "after_batch"],
@@ -109,8 +102,8 @@ def request(*, seeds, upstream_ms=0.0, **options):
   """
   targets = _TARGETS.value and numbers("targets", _TARGETS.value)
   return planning.Request(
-    workload=_WORKLOAD.value,
-    preset=_PRESET.value,
+    workload=workload_flags.WORKLOAD.value,
+    preset=workload_flags.PRESET.value,
     arms=tuple(_ARMS.value),
     factors=numbers("factors", _FACTORS.value),
     seeds=tuple(seeds),
