@@ -56,7 +56,7 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
     keys.with_options(options),
     read=upstream.wrap(workload.read),
     decode=_beside_ordinal(workload.decode),
-    augment=_beside_ordinal_seeded(workload.augment),
+    augment=workload.augment and _beside_ordinal_seeded(workload.augment),
     batch_size=batch_size,
     seed=seed,
   )

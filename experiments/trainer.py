@@ -23,7 +23,7 @@ class Trainer:
     self._validation = workload.validation()
     signature = self._validation.element_spec
     self._step = tf.function(self._step, input_signature=signature)
-    self._measure = tf.function(self._measure, input_signature=signature)
+    self._predict = tf.function(self._predict, input_signature=signature[:1])
     self._warm_up()
 
   @property
@@ -49,7 +49,7 @@ class Trainer:
     """Returns the workload's metric on its whole validation set."""
     self._metric.reset_state()
     for inputs, labels in self._validation:
-      self._measure(inputs, labels)
+      self._metric.update_state(labels, self._predict(inputs))
     return float(self._metric.result())
 
   def _warm_up(self):
@@ -64,5 +64,5 @@ class Trainer:
     gradients = tape.gradient(loss, variables)
     self._optimizer.apply_gradients(zip(gradients, variables))
 
-  def _measure(self, inputs, labels):
-    self._metric.update_state(labels, self._model(inputs, training=False))
+  def _predict(self, inputs):
+    return self._model(inputs, training=False)

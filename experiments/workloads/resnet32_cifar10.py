@@ -10,6 +10,7 @@ import tensorflow as tf
 from experiments.data import digits
 from experiments.workloads import resnet
 from experiments.workloads.workload import Workload
+from tfecho.training import schedules
 
 _DIGITS_SIZE = 16  # pixels; 8x8 would leave nothing to the third stage
 _DIGITS_PADDING = 2  # pixels on every side, before the random crop
@@ -32,6 +33,8 @@ def small():
     model=lambda: resnet.cifar_resnet(8, input_shape=shape, classes=10),
     optimizer=keras.optimizers.Adam,
     loss=_cross_entropy,
+    learning_rate=schedules.cosine(0.002, warmup="1ep"),
+    length="30ep",
     metric=keras.metrics.SparseCategoricalAccuracy,
     metric_name="validation accuracy",
     maximize=True,

@@ -13,6 +13,8 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
+from tfecho.training.schedules import Schedule
+
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
@@ -31,12 +33,17 @@ class Workload:
     read: From a key to a record; this and the next two are called as
       `Dataset.map` calls a function, tuples unpacked.
     decode: From a record to an example: a pair (inputs, labels).
-    augment: From an example, and a `seed` (int64 of shape [2]) if it draws
-      anything, to an example.
+    augment: From an example and a `seed`, int64 of shape [2], to an example;
+      None for data that are not augmented.
     model: Builds the model, with newly drawn weights.
     optimizer: Builds the optimizer, from a learning rate.
     loss: Builds the loss, from labels and outputs to a scalar.
-    metric: Builds the metric that the targets are about.
+    learning_rate: Of the full recipe: a number, or one of
+      `tfecho.training.schedules`, written in durations.
+    length: Duration of the full recipe, such as "90ep".
+    metric: Builds the metric that the targets are about: something with the
+      `update_state(labels, outputs)`, `result()` and `reset_state()` of
+      `keras.metrics.Metric`, called outside of any graph.
     metric_name: Its name, for reports.
     maximize: Whether a larger metric is a better one.
     targets: Values of the metric, from easy to hard.
@@ -53,10 +60,12 @@ class Workload:
   validation: Callable[[], tf.data.Dataset]
   read: Callable
   decode: Callable
-  augment: Callable
+  augment: Callable | None
   model: Callable[[], keras.Model]
   optimizer: Callable[[float], keras.optimizers.Optimizer]
   loss: Callable[[], keras.losses.Loss]
+  learning_rate: float | Schedule
+  length: str
   metric: Callable[[], keras.metrics.Metric]
   metric_name: str
   maximize: bool
