@@ -8,5 +8,5 @@ WORKLOAD = flags.DEFINE_string(
 PRESET = flags.DEFINE_string(
   "preset",
   "small",
-  "Size of the workload, without unit: `small` fits two CPU cores.",
+  "Size of the workload, a name, without unit: `small` fits two CPU cores.",
 )
