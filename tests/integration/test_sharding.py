@@ -9,9 +9,9 @@ notice when a later TensorFlow looks more closely.
 
 import collections
 
-import numpy as np
 import pytest
 import tensorflow as tf
+from decoding import Decoding, write_records
 from iterators import values
 from tensorflow.python.data.experimental.ops.distribute import (
   _AutoShardDataset,
@@ -31,36 +31,16 @@ ALL = sum(RECORDS, [])
 
 
 @pytest.fixture(scope="module")
-def pattern(tmp_path_factory):
-  """A pattern of the names of files, of which each holds RECORDS."""
-  folder = tmp_path_factory.mktemp("records")
-  for i, records in enumerate(RECORDS):
-    with tf.io.TFRecordWriter(str(folder / f"{i}.tfrecord")) as writer:
-      for record in records:
-        writer.write(str(record).encode())
-  return str(folder / "*.tfrecord")
+def names(tmp_path_factory):
+  """Names of files, of which each holds RECORDS."""
+  return write_records(tmp_path_factory.mktemp("records"), RECORDS)
 
 
-class Decoding:
-  """Reads and decodes the files, and counts how often.
-
-  Attributes:
-    counts: how often each record was decoded.
-  """
-
-  def __init__(self, pattern):
-    self.counts = collections.Counter()
-    files = tf.data.Dataset.list_files(pattern, shuffle=False)
-    records = files.interleave(tf.data.TFRecordDataset, cycle_length=1)
-    self.dataset = records.map(self._decode)
-
-  def _decode(self, record):
-    element = tf.numpy_function(self._count, [record], tf.int64, stateful=False)
-    return tf.ensure_shape(element, [])
-
-  def _count(self, record):
-    self.counts[int(record)] += 1
-    return np.int64(record)
+def decoded(names, decoding):
+  """The records of all files, decoded."""
+  files = tf.data.Dataset.from_tensor_slices(names)
+  records = files.interleave(tf.data.TFRecordDataset, cycle_length=1)
+  return records.map(decoding.decode)
 
 
 def shards(dataset, policy):
@@ -76,10 +56,10 @@ def shards(dataset, policy):
 @pytest.mark.parametrize("policy", ["FILE", "AUTO"])
 @each_native_use
 def test_by_file_each_worker_decodes_and_emits_its_own_files_only(
-  use, implementation, policy, pattern
+  use, implementation, policy, names
 ):
-  decoding = Decoding(pattern)
-  dataset = use.apply(decoding.dataset, implementation)
+  decoding = Decoding()
+  dataset = use.apply(decoded(names, decoding), implementation)
   for worker, shard in enumerate(shards(dataset, policy)):
     decoding.counts.clear()
     own = sum(RECORDS[worker::WORKERS], [])
@@ -90,9 +70,9 @@ def test_by_file_each_worker_decodes_and_emits_its_own_files_only(
 @pytest.mark.parametrize("policy", ["FILE", "AUTO"])
 @each_native_use
 def test_stages_behind_the_echo_change_nothing_about_it(
-  use, implementation, policy, pattern
+  use, implementation, policy, names
 ):
-  dataset = use.apply(Decoding(pattern).dataset, implementation)
+  dataset = use.apply(decoded(names, Decoding()), implementation)
   dataset = dataset.map(tf.identity, num_parallel_calls=2).batch(2)
   dataset = dataset.prefetch(2)
   for worker, shard in enumerate(shards(dataset, policy)):
@@ -102,11 +82,11 @@ def test_stages_behind_the_echo_change_nothing_about_it(
 
 @each_use
 def test_by_data_every_worker_decodes_everything(
-  use, implementation, pattern
+  use, implementation, names
 ):
   """Copies of one example go to different workers: not what one wants."""
-  decoding = Decoding(pattern)
-  dataset = use.apply(decoding.dataset, implementation)
+  decoding = Decoding()
+  dataset = use.apply(decoded(names, decoding), implementation)
   emitted = []
   for shard in shards(dataset, "DATA"):
     decoding.counts.clear()
@@ -122,9 +102,9 @@ def test_by_data_every_worker_decodes_everything(
 
 @each_use
 def test_without_sharding_every_worker_gets_everything(
-  use, implementation, pattern
+  use, implementation, names
 ):
-  dataset = use.apply(Decoding(pattern).dataset, implementation)
+  dataset = use.apply(decoded(names, Decoding()), implementation)
   for shard in shards(dataset, "OFF"):
     assert use.comparable(values(shard)) == use.comparable(use.emits(ALL))
 
@@ -136,13 +116,13 @@ def test_without_sharding_every_worker_gets_everything(
 )
 @pytest.mark.parametrize("policy", ["FILE", "AUTO"])
 def test_the_graph_of_a_whole_factor_is_split_by_records(
-  apply, policy, pattern
+  apply, policy, names
 ):
   """Every worker reads all files, but decodes and emits its own records."""
-  decoding = Decoding(pattern)
+  decoding = Decoding()
   emitted = [
     collections.Counter(values(shard))
-    for shard in shards(apply(decoding.dataset, "graph"), policy)
+    for shard in shards(apply(decoded(names, decoding), "graph"), policy)
   ]
   assert sum(emitted, collections.Counter()) == collections.Counter(ALL * 2)
   assert not emitted[0] & emitted[1]
@@ -157,14 +137,14 @@ def test_the_graph_of_a_whole_factor_is_split_by_records(
 class TestGraphOfOtherFactors:
   """Holds a second source, in which TensorFlow finds no files."""
 
-  def test_cannot_be_split_by_file(self, apply, pattern):
-    dataset = apply(Decoding(pattern).dataset, "graph")
+  def test_cannot_be_split_by_file(self, apply, names):
+    dataset = apply(decoded(names, Decoding()), "graph")
     with pytest.raises(tf.errors.NotFoundError, match="shardable source"):
       shards(dataset, "FILE")
 
-  def test_is_split_by_data_instead(self, apply, pattern):
+  def test_is_split_by_data_instead(self, apply, names):
     emitted = {}
     for policy in ("AUTO", "DATA"):
-      dataset = apply(Decoding(pattern).dataset, "graph")
+      dataset = apply(decoded(names, Decoding()), "graph")
       emitted[policy] = [values(shard) for shard in shards(dataset, policy)]
     assert emitted["AUTO"] == emitted["DATA"]
