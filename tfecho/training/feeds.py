@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tfecho.pipeline import Pipeline
 from tfecho.stats import Stats, monitor
+from tfecho.training import workers
 from tfecho.training.callbacks import EchoMonitor
 from tfecho.training.durations import Duration, Timeline
 
@@ -52,6 +53,7 @@ def make(
   echo: Mapping[str, Any] | None,
   timeline: Timeline | None,
   stats: Stats | None,
+  strategy: tf.distribute.Strategy | None = None,
 ) -> Feed:
   """Returns what `train` feeds the model with; for the arguments see there.
 
@@ -61,7 +63,8 @@ def make(
   duration = Duration.parse(length, argument="length")
   if isinstance(data, Pipeline):
     echo = _checked_echo(echo)
-    timeline = timeline or _timeline_of_pipeline(data, echo)
+    _check_shards(data, strategy)
+    timeline = timeline or _timeline_of_pipeline(data, echo, strategy)
     dataset, sample = _echoed(data, echo, stats), _sample(data)
     monitors = [] if stats is None else [_monitor(data, echo, stats)]
   elif isinstance(data, tf.data.Dataset):
@@ -125,19 +128,32 @@ def _sample(pipeline: Pipeline) -> tf.data.Dataset:
   return plain.dataset()
 
 
+def _check_shards(pipeline: Pipeline, strategy: Any) -> None:
+  shards, several = pipeline.num_shards, workers.number(strategy)
+  if several > 1 and shards not in (1, several):
+    raise ValueError(
+      f"`data` is one of {shards} shards, and {several} workers train: some of"
+      " it would not be read, or twice"
+    )
+
+
 def _timeline_of_pipeline(
-  pipeline: Pipeline, echo: dict[str, Any]
+  pipeline: Pipeline, echo: dict[str, Any], strategy: Any
 ) -> Timeline:
-  examples = int(pipeline.source.cardinality())
   # That of an echo on stall is not known in advance.
   factor = echo.get("factor", None if "max_factor" in echo else 1)
+  is_known = factor is not None and not isinstance(factor, tf.Variable)
+  examples = int(pipeline.source.cardinality())
   steps_per_epoch = None
-  if examples >= 0:
+  if pipeline.num_shards > 1 and workers.number(strategy) > 1:
+    # A step takes a part of its batch from every worker's shard.
+    counts = {"examples": max(examples, 0)}
+    examples = round(workers.total(counts, strategy)["examples"])
+  elif examples >= 0:
     names = ("echo_after", "factor", "max_factor")
     steps_per_epoch = pipeline.steps_per_epoch(
       **{name: echo[name] for name in names if name in echo}
     )
-  is_known = factor is not None and not isinstance(factor, tf.Variable)
   return Timeline(
     batch_size=pipeline.batch_size,
     fresh_examples=examples if examples > 0 else None,

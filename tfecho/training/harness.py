@@ -158,7 +158,10 @@ def train(
       model alone.
     callbacks: Keras', and those of this package. With `BackupAndRestore`,
       `data` is `backup.data`, and the training is resumed.
-    strategy: where to train; None for one device.
+    strategy: where to train; None for one device. Under a
+      `MultiWorkerMirroredStrategy`, with Keras 2.15, every worker makes the
+      same call; batches are those of all workers together, and the source of a
+      `Pipeline` is the whole, which TensorFlow divides, or the worker's shard.
     seed: of Python, NumPy and the backend, set before anything is made: weights
       and random layers follow from it.
     verbose: as for `fit`.
@@ -188,6 +191,7 @@ def train(
     echo=echo,
     timeline=timeline,
     stats=stats,
+    strategy=strategy,
   )
   preflight.check_executions(
     compile_options.get("steps_per_execution", 1),

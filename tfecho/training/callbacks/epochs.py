@@ -8,6 +8,7 @@ import keras
 
 from tfecho.checks import checked_int
 from tfecho.stats import Stats, check_stats
+from tfecho.training import workers
 
 # What ends an epoch, but not the training: `fit` takes it for true, and nobody
 # else's wish to stop can be mistaken for it.
@@ -46,7 +47,8 @@ class FreshEpochs(EndsEpochs):
   An epoch ends with the batch after which its fresh examples have left the
   echo. Those that wait in buffers between the echo and the model are counted,
   so its steps depend on how full these are. Where a factor is constant, count
-  by a `Timeline`: that is the same in every run.
+  by a `Timeline`: that is the same in every run. Several workers are added up,
+  after every step.
   """
 
   def __init__(
@@ -88,4 +90,6 @@ class FreshEpochs(EndsEpochs):
       self.end_epoch()
 
   def _consumed(self) -> int:
-    return self._stats.consumed * self._examples_per_element
+    strategy = getattr(self.model, "distribute_strategy", None)
+    counts = workers.total({"consumed": self._stats.consumed}, strategy)
+    return round(counts["consumed"]) * self._examples_per_element

@@ -11,6 +11,7 @@ import keras
 
 from tfecho.checks import checked_int
 from tfecho.stats import Stats, check_stats
+from tfecho.training import workers
 
 
 class EchoMonitor(keras.callbacks.Callback):
@@ -32,7 +33,8 @@ class EchoMonitor(keras.callbacks.Callback):
 
   Examples that were read ahead, or wait between the echo and the model, are
   read or consumed already. Under a distribution strategy the wait is that of
-  the thread which fills its buffers, not that of the model.
+  the thread which fills its buffers, not that of the model. Several workers are
+  added up, the wait averaged.
 
   >>> import keras
   >>> from tfecho.training import EchoMonitor
@@ -108,17 +110,26 @@ class EchoMonitor(keras.callbacks.Callback):
     }
 
   def _figures(self, now: dict[str, float]) -> dict[str, float]:
-    training = {name: now[name] - self._at_start[name] for name in now}
-    epoch = {name: now[name] - self._at_epoch[name] for name in now}
+    training = self._since(self._at_start, now)
+    epoch = self._since(self._at_epoch, now)
+    seconds = now["time"] - self._at_epoch["time"]
     wait = epoch["wait"] if epoch["requests"] else math.nan
     examples = epoch["requests"] * self._batch_size or math.nan
     return {
-      "fresh_read": training["read"] * self._examples_per_element,
-      "fresh_consumed": training["consumed"] * self._examples_per_element,
+      "fresh_read": round(training["read"]) * self._examples_per_element,
+      "fresh_consumed": round(training["consumed"])
+      * self._examples_per_element,
       "copies_per_fresh": _ratio(epoch["emitted"], epoch["consumed"]),
       "wait_share": _ratio(wait, epoch["time"]),
-      "examples_per_second": _ratio(examples, epoch["time"]),
+      "examples_per_second": _ratio(examples, seconds),
     }
+
+  def _since(
+    self, before: dict[str, float], now: dict[str, float]
+  ) -> dict[str, float]:
+    """What has been added, on all workers together."""
+    strategy = getattr(self.model, "distribute_strategy", None)
+    return workers.total({k: now[k] - before[k] for k in now}, strategy)
 
 
 def _ratio(part: float, whole: float) -> float:
