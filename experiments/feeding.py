@@ -70,7 +70,8 @@ def _numbered_keys(workload, seed):
   """
   keys = workload.train()
   keys = keys.shuffle(workload.train_examples, seed=seed)
-  return keys.repeat().enumerate()
+  # TensorFlow 2.15 sees an end to the numbers, if far away: hence the second.
+  return keys.repeat().enumerate().repeat()
 
 
 def _echo(settings, factor):

@@ -9,17 +9,23 @@ result["to_target"]["0.99"]      # the same where the target was reached
 
 from __future__ import annotations
 
-import functools
 import time
 
-import numpy as np
+import keras
 
 import tfecho
 from experiments import curves, feeding, workloads
 from experiments.counting import FreshCounter
-from experiments.trainer import Trainer
+from experiments.evaluating import Evaluation
+from experiments.feed_log import FeedLog
 from experiments.upstream import Upstream
-from tfecho.training import Timeline, schedules
+from tfecho.training import (
+  EchoFactorSchedule,
+  StopAtTarget,
+  Timeline,
+  schedules,
+  train,
+)
 
 # Examples for which upstream keeps a pace that it has drawn: several batches,
 # since jitter within a batch evens out before anyone waits for it.
@@ -41,37 +47,48 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
     whole run, `to_target` from each target to the columns of the `curve` where
     it counts as reached, or None, and `curve` (see `COLUMNS`).
   """
-  return _Run(settings, on_evaluation).result()
+  # Before there are any datasets: their seeds depend on the global one.
+  keras.utils.set_random_seed(settings.seed)
+  workload = workloads.get(settings.workload, settings.preset)
+  upstream = Upstream(
+    settings.upstream_ms / 1_000,
+    jitter=settings.upstream_jitter,
+    spell=_SPELL,
+    seed=settings.seed,
+  )
+  course = _Course(upstream, on_evaluation)
+  _train(settings, workload, upstream, course)
+  return {
+    "metric": {"name": workload.metric_name, "maximize": workload.maximize},
+    "counts": course.counts(),
+    "to_target": {
+      f"{target:g}": course.to_target(target, maximize=workload.maximize)
+      for target in settings.targets
+    },
+    "curve": course.curve,
+  }
 
 
-def learning_rates(settings):
-  """Returns the learning rate of every step."""
+def learning_rate(settings):
+  """Returns the rate: a number, or a schedule written in durations."""
   if settings.measure == "target":
-    rate = schedules.constant(settings.learning_rate)
-  else:
-    rate = schedules.cosine(
-      settings.learning_rate,
-      f"{settings.max_steps}ba",
-      resolution=settings.schedule_resolution,
-    ).on(_timeline(settings))
-  return _at_every_step(settings, rate)
+    return settings.learning_rate
+  return schedules.cosine(
+    settings.learning_rate, resolution=settings.schedule_resolution
+  )
 
 
-def factors(settings):
-  """Returns the echoing factor at every step, or None if it stays the same."""
-  arm, total = settings.arm, f"{settings.max_steps}ba"
+def factor_schedule(settings):
+  """Returns the echoing factor as a function of the step, or None."""
+  arm = settings.arm
   if arm.last_factor is None:
     return None
-  falling = schedules.linear(arm.factor, total, end=arm.last_factor)
-  return _at_every_step(settings, falling)
+  total = f"{settings.max_steps}ba"
+  return schedules.linear(arm.factor, total, end=arm.last_factor)
 
 
-def _at_every_step(settings, schedule):
-  """Computed once: a call takes as long as a small training step."""
-  return schedule(np.arange(settings.max_steps)).numpy().tolist()
-
-
-def _timeline(settings):
+def timeline(settings):
+  """Returns what turns durations into steps."""
   workload = workloads.get(settings.workload, settings.preset)
   return Timeline(
     batch_size=settings.batch_size,
@@ -80,103 +97,107 @@ def _timeline(settings):
   )
 
 
-@functools.lru_cache(maxsize=1)
-def trainer(workload, preset):
-  """Returns the `Trainer` that all runs of a workload in a process share."""
-  return Trainer(workloads.get(workload, preset))
+def _train(settings, workload, upstream, course):
+  falling = factor_schedule(settings)
+  factor = falling and tfecho.factor_variable(settings.arm.factor)
+  batches = feeding.batches(settings, upstream, factor=factor)
+  train(
+    workload.model,
+    course.watch(batches),
+    length=f"{settings.max_steps}ba",
+    epoch=f"{min(settings.evaluation_steps, settings.max_steps)}ba",
+    timeline=timeline(settings),
+    optimizer=workload.optimizer,
+    learning_rate=learning_rate(settings),
+    loss=workload.loss(),
+    callbacks=[
+      *([EchoFactorSchedule(factor, falling)] if falling else []),
+      Evaluation(workload),
+      course,
+      *_stop(settings, workload),
+    ],
+    seed=settings.seed,
+    verbose=0,
+    # XLA would compile for longer than a run of a small model takes.
+    jit_compile=False,
+  )
 
 
-class _Run:
-  """The state of a run: what it has seen, and how it did."""
-
-  def __init__(self, settings, on_evaluation):
-    self._settings = settings
-    self._on_evaluation = on_evaluation
-    self._workload = workloads.get(settings.workload, settings.preset)
-    self._trainer = trainer(settings.workload, settings.preset)
-    self._upstream = Upstream(
-      settings.upstream_ms / 1_000,
-      jitter=settings.upstream_jitter,
-      spell=_SPELL,
-      seed=settings.seed,
+def _stop(settings, workload):
+  """The end of a run for a target."""
+  if settings.measure != "target":
+    return []
+  mode = "max" if workload.maximize else "min"
+  return [
+    StopAtTarget(
+      "val_metric", settings.targets[-1], mean_of=curves.WINDOW, mode=mode
     )
-    self._rates = learning_rates(settings)
-    self._factors = factors(settings)
+  ]
+
+
+class _Course(keras.callbacks.Callback):
+  """What a run was fed with, and how it did."""
+
+  def __init__(self, upstream, on_evaluation):
+    super().__init__()
+    self._upstream = upstream
+    self._on_evaluation = on_evaluation
+    self._log = FeedLog()
     self._fresh = FreshCounter()
-    self._waited = 0.0
-    self._curve = {column: [] for column in COLUMNS}
+    self._step = 0
+    self.curve = {column: [] for column in COLUMNS}
 
-  def result(self):
-    self._trainer.reset(self._settings.seed)
-    self._start = time.perf_counter()
-    self._train()
-    return {
-      "metric": {
-        "name": self._workload.metric_name,
-        "maximize": self._workload.maximize,
-      },
-      "counts": self._counts(),
-      "to_target": {
-        f"{target:g}": self._row(self._reached(target))
-        for target in self._settings.targets
-      },
-      "curve": self._curve,
-    }
+  def watch(self, dataset):
+    """Returns the batches of a dataset of (ordinals, batch)."""
+    return self._log.watch(dataset)
 
-  def _train(self):
-    settings = self._settings
-    factor = self._factors and tfecho.factor_variable(self._factors[0])
-    batches = iter(feeding.batches(settings, self._upstream, factor=factor))
-    for step, rate in enumerate(self._rates, 1):
-      if factor is not None:
-        factor.assign(self._factors[step - 1])
-      ordinals, (inputs, labels) = self._next(batches)
-      self._trainer.train(inputs, labels, rate)
-      self._fresh.update(ordinals.numpy())
-      if step % settings.evaluation_steps == 0 or step == settings.max_steps:
-        self._evaluate(step)
-        if settings.measure == "target" and self._is_done():
-          return
+  def on_train_begin(self, logs=None):
+    """Forgets the batches that `train` looked at before."""
+    self._log.clear()
+    self._upstream.clear()
 
-  def _next(self, batches):
-    start = time.perf_counter()
-    batch = next(batches)
-    self._waited += time.perf_counter() - start
-    return batch
+  def on_train_batch_end(self, batch, logs=None):
+    """Counts; starts the clock after the first step, which is traced."""
+    self._step += 1
+    if self._step == 1:
+      self._start = time.perf_counter()
+      self._waited_before = self._log.wait_seconds
 
-  def _evaluate(self, step):
-    metric = self._trainer.evaluate()
+  def on_epoch_end(self, epoch, logs):
+    """Keeps what is known at this point."""
+    for ordinals in self._log.take(self._step - self._counted_steps):
+      self._fresh.update(ordinals)
     row = {
-      "step": step,
+      "step": self._step,
       "read": self._upstream.read,
       "consumed": self._fresh.consumed,
       "trained": self._fresh.trained,
       "seconds": round(time.perf_counter() - self._start, 3),
-      "metric": round(metric, 6),
+      "metric": round(logs["val_metric"], 6),
     }
     for column in COLUMNS:
-      self._curve[column].append(row[column])
-    self._on_evaluation(step, metric)
+      self.curve[column].append(row[column])
+    self._on_evaluation(self._step, logs["val_metric"])
 
-  def _is_done(self):
-    return self._reached(self._settings.targets[-1]) is not None
+  def to_target(self, target, *, maximize):
+    """Returns the columns where a target counts as reached, or None."""
+    index = curves.reached(self.curve["metric"], target, maximize=maximize)
+    return None if index is None else self._row(index)
 
-  def _reached(self, target):
-    maximize = self._workload.maximize
-    return curves.reached(self._curve["metric"], target, maximize=maximize)
-
-  def _row(self, index):
-    if index is None:
-      return None
-    return {column: self._curve[column][index] for column in COLUMNS}
-
-  def _counts(self):
-    """Totals of the run, up to its last evaluation."""
+  def counts(self):
+    """Returns the totals of the run, up to its last evaluation."""
     fresh = self._fresh
     return {
       **self._row(-1),
       "emitted": fresh.emitted,
       "distinct_share": round(fresh.distinct_share, 4),
       "repeat_distance": fresh.repeat_distance,
-      "wait_seconds": round(self._waited, 3),
+      "wait_seconds": round(self._log.wait_seconds - self._waited_before, 3),
     }
+
+  def _row(self, index):
+    return {column: self.curve[column][index] for column in COLUMNS}
+
+  @property
+  def _counted_steps(self):
+    return self.curve["step"][-1] if self.curve["step"] else 0

@@ -45,18 +45,24 @@ class Upstream:
       seed: Of the draws.
     """
     self.seconds = seconds
-    self.read = 0
     self._jitter = jitter
     self._spell = spell
     self._burst = burst
-    self._draw = np.random.default_rng(seed)
-    self._pace = 1.0  # of this spell, over the mean
-    self._free = 0.0  # when the link is free again, on the clock of `_serve`
-    self._waiting = 0  # requests
-    self._busy_since = 0.0
-    self._busy_seconds = 0.0
-    self._answered = -math.inf  # when the last request was
+    self._seed = seed
     self._lock = threading.Lock()
+    self._waiting = 0  # requests
+    self.clear()
+
+  def clear(self):
+    """Forgets what was read, as before a new iterator."""
+    with self._lock:
+      self.read = 0
+      self._draw = np.random.default_rng(self._seed)
+      self._pace = 1.0  # of this spell, over the mean
+      self._free = 0.0  # when the link is free again, on the clock of `_serve`
+      self._busy_since = 0.0
+      self._busy_seconds = 0.0
+      self._answered = -math.inf  # when the last request was
 
   @property
   def busy_seconds(self):

@@ -22,8 +22,13 @@ import tfecho
 from experiments import workloads
 from experiments.benchmark import fused, training
 from experiments.benchmark.runner import Bound, Case
-from experiments.trainer import Trainer
-from tfecho.training import check_precision, set_precision
+from experiments.evaluating import Evaluation
+from tfecho.training import (
+  check_precision,
+  schedules,
+  set_precision,
+  train,
+)
 
 MIXED = "mixed_bfloat16"
 
@@ -92,18 +97,24 @@ def _step(precision, change):
 def _accuracy(precision):
   """A probe that trains from the next seed, and returns the accuracy."""
   workload = workloads.get("resnet32_cifar10", "small")
-  with _precision(precision):
-    trainer = Trainer(workload)
   seeds = iter(range(1_000))
 
   def probe():
     seed = next(seeds)
-    trainer.reset(seed)
-    batches = _digits(workload, seed).take(DIGITS_STEPS)
-    for step, (images, labels) in enumerate(batches):
-      rate = DIGITS_LEARNING_RATE * (1 - step / DIGITS_STEPS)
-      trainer.train(images, labels, rate)
-    return trainer.evaluate()
+    result = train(
+      workload.model,
+      _digits(workload, seed),
+      length=f"{DIGITS_STEPS}ba",
+      epoch=f"{DIGITS_STEPS}ba",
+      optimizer=workload.optimizer,
+      learning_rate=schedules.linear(DIGITS_LEARNING_RATE),
+      loss=workload.loss(),
+      precision=precision,
+      seed=seed,
+      verbose=0,
+      jit_compile=False,
+    )
+    return Evaluation(workload).of(result.model)
 
   return probe
 

@@ -2,9 +2,11 @@ import dataclasses
 import json
 import math
 
+import numpy as np
 import pytest
 
 from experiments import records, training_run
+from tfecho.training import Duration
 
 
 def test_a_run_trains_and_counts(make_settings, implementation):
@@ -60,10 +62,9 @@ def test_the_rate_is_constant_for_a_target_and_falls_to_nothing_otherwise(
 ):
   constant = make_settings(learning_rate=0.4, max_steps=100)
   cosine = make_settings(learning_rate=0.4, max_steps=100, measure="final")
-  assert training_run.learning_rates(constant) == pytest.approx([0.4] * 100)
+  assert training_run.learning_rate(constant) == 0.4
   expected = [0.2 * (1 + math.cos(math.pi * i / 100)) for i in range(100)]
-  rates = training_run.learning_rates(cosine)
-  assert rates == pytest.approx(expected, abs=1e-7)
+  assert _rates(cosine) == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +76,22 @@ def test_the_rate_may_fall_once_a_pass_over_the_fresh_examples(
   settings = make_settings(
     kind, 4, batch_size=32, max_steps=200, measure="final"
   )
-  per_step = training_run.learning_rates(settings)
-  per_epoch = training_run.learning_rates(
+  per_step = _rates(settings)
+  per_epoch = _rates(
     dataclasses.replace(settings, schedule_resolution="epoch")
   )
   assert per_epoch == [
     per_step[step - step % steps_per_epoch] for step in range(200)
   ]
+
+
+def _rates(settings):
+  """The rate of every step, by the timeline of the run."""
+  timeline = training_run.timeline(settings)
+  schedule = training_run.learning_rate(settings).on(
+    timeline.lasting(Duration.parse(f"{settings.max_steps}ba"))
+  )
+  return schedule(np.arange(settings.max_steps)).numpy().tolist()
 
 
 def test_a_factor_may_fall(make_settings, implementation):
@@ -94,8 +104,8 @@ def test_a_factor_may_fall(make_settings, implementation):
     implementation=implementation,
   )
   falling = dataclasses.replace(constant, arm=constant.arm.falling_to(1))
-  assert training_run.factors(constant) is None
-  factors = training_run.factors(falling)
+  assert training_run.factor_schedule(constant) is None
+  factors = training_run.factor_schedule(falling)(np.arange(64)).numpy()
   assert factors == pytest.approx([4 - 3 * step / 64 for step in range(64)])
 
   for settings in (constant, falling):
@@ -103,11 +113,3 @@ def test_a_factor_may_fall(make_settings, implementation):
     # The factor acts on what is some batches ahead of the training.
     expected = 64 * settings.batch_size / settings.arm.mean_factor
     assert trained == pytest.approx(expected, rel=0.2)
-
-
-def test_all_arms_share_one_trace(make_settings):
-  for kind in ("baseline", "after_batch"):
-    for batch_size in (4, 8):
-      settings = make_settings(kind, batch_size=batch_size, max_steps=1)
-      training_run.run(settings)
-  assert training_run.trainer("resnet32_cifar10", "small").traces == 1

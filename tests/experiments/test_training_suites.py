@@ -6,7 +6,7 @@ import pytest
 
 from experiments.benchmark import fused, layout, precision, training
 from experiments.workloads import resnet
-from tfecho.training import check_layout
+from tfecho.training import check_layout, train
 
 SHAPE = (8, 8, 3)
 
@@ -131,25 +131,13 @@ def test_the_time_is_bounded_only_where_bfloat16_is_multiplied(monkeypatch):
 def test_both_precisions_are_trained_from_the_same_seeds(monkeypatch):
   seeds = {"float32": [], "mixed_bfloat16": []}
 
-  class Untrained:
-    """Stands for a trainer; notes the seeds, and is right in two thirds."""
+  def noting(build_model, data, **options):
+    seeds[options["precision"]].append(options["seed"])
+    return train(build_model, data, **options)
 
-    def __init__(self, workload):
-      del workload
-      self.precision = keras.mixed_precision.global_policy().name
-
-    def reset(self, seed):
-      seeds[self.precision].append(seed)
-
-    def train(self, images, labels, learning_rate):
-      assert 0 < learning_rate <= precision.DIGITS_LEARNING_RATE
-      assert len(images) == len(labels) == 32
-
-    def evaluate(self):
-      return 2 / 3
-
-  monkeypatch.setattr(precision, "Trainer", Untrained)
+  monkeypatch.setattr(precision, "train", noting)
   monkeypatch.setattr(precision, "DIGITS_STEPS", 2)
   probes = [precision._accuracy(name) for name in seeds]
-  assert [probe() for _ in range(3) for probe in probes] == [2 / 3] * 6
-  assert seeds == {"float32": [0, 1, 2], "mixed_bfloat16": [0, 1, 2]}
+  shares = [probe() for _ in range(2) for probe in probes]
+  assert all(0 < share < 1 for share in shares)
+  assert seeds == {"float32": [0, 1], "mixed_bfloat16": [0, 1]}

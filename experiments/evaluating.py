@@ -1,0 +1,35 @@
+"""How good a model is by the metric of its workload."""
+
+from __future__ import annotations
+
+import keras
+
+
+class Evaluation(keras.callbacks.Callback):
+  """Adds a workload's metric to the logs of every epoch, as `val_metric`.
+
+  ```python
+  Evaluation(workload).of(model)                      # a number
+  model.fit(..., callbacks=[Evaluation(workload)])
+  ```
+  """
+
+  def __init__(self, workload):
+    super().__init__()
+    self._metric = workload.metric()
+    self._validation = workload.validation()
+
+  def of(self, model):
+    """Returns the metric of a model on the whole validation set."""
+    self._metric.reset_state()
+    for inputs, labels in self._validation:
+      self._metric.update_state(labels, model.predict_on_batch(inputs))
+    return float(self._metric.result())
+
+  def on_train_begin(self, logs=None):
+    """Traces the model, so that the first evaluation takes no longer."""
+    self.of(self.model)
+
+  def on_epoch_end(self, epoch, logs):
+    """Evaluates."""
+    logs["val_metric"] = self.of(self.model)
