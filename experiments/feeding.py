@@ -34,7 +34,38 @@ def batches(settings, upstream, *, factor=None):
     upstream,
     batch_size=settings.batch_size,
     seed=settings.seed,
-  ).dataset(implementation=settings.implementation, **_echo(settings, factor))
+  ).dataset(
+    implementation=settings.implementation,
+    **echo(
+      settings.arm,
+      batch_size=settings.batch_size,
+      echo_buffer=settings.echo_buffer,
+      factor=factor,
+    ),
+  )
+
+
+def plain_pipeline(workload, *, batch_size, shuffle_buffer, seed):
+  """Returns the `tfecho.Pipeline` of a workload, with nothing counted.
+
+  Args:
+    workload: `Workload`.
+    batch_size: Examples in a batch.
+    shuffle_buffer: Records that are shuffled before they are decoded.
+    seed: Of the order, the augmentation and the echo.
+
+  Returns:
+    A pipeline of (inputs, labels).
+  """
+  return tfecho.Pipeline(
+    workload.train(),
+    read=workload.read,
+    decode=workload.decode,
+    augment=workload.augment,
+    batch_size=batch_size,
+    shuffle_buffer=shuffle_buffer,
+    seed=seed,
+  )
 
 
 def pipeline(workload, keys, upstream, *, batch_size, seed):
@@ -62,6 +93,32 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
   )
 
 
+def echo(arm, *, batch_size, echo_buffer, factor=None):
+  """Returns the arguments of `Pipeline.dataset` that make an arm.
+
+  Args:
+    arm: `Arm`.
+    batch_size: Examples in a batch.
+    echo_buffer: Fresh examples held behind the echo, if the arm shuffles there.
+    factor: Variable that holds the factor, if it changes while it runs.
+  """
+  if arm.echo_after is None:
+    return {}
+  if arm.on_stall:
+    # As many fresh examples as the shuffle of the others holds.
+    return {
+      "echo_after": arm.echo_after,
+      "max_factor": arm.factor,
+      "echo_buffer": echo_buffer,
+    }
+  held = echo_buffer // batch_size if arm.echo_after == "batch" else echo_buffer
+  return {
+    "echo_after": arm.echo_after,
+    "factor": arm.factor if factor is None else factor,
+    "echo_buffer": held if arm.shuffle else 0,
+  }
+
+
 def _numbered_keys(workload, seed):
   """Every example once an epoch, in an order of its own, numbered for ever.
 
@@ -72,28 +129,6 @@ def _numbered_keys(workload, seed):
   keys = keys.shuffle(workload.train_examples, seed=seed)
   # TensorFlow 2.15 sees an end to the numbers, if far away: hence the second.
   return keys.repeat().enumerate().repeat()
-
-
-def _echo(settings, factor):
-  """The arguments of `Pipeline.dataset` that make an arm."""
-  arm = settings.arm
-  if arm.echo_after is None:
-    return {}
-  buffer = settings.echo_buffer
-  if arm.on_stall:
-    # As many fresh examples as the shuffle of the others holds.
-    return {
-      "echo_after": arm.echo_after,
-      "max_factor": arm.factor,
-      "echo_buffer": buffer,
-    }
-  if arm.echo_after == "batch":
-    buffer //= settings.batch_size
-  return {
-    "echo_after": arm.echo_after,
-    "factor": arm.factor if factor is None else factor,
-    "echo_buffer": buffer if arm.shuffle else 0,
-  }
 
 
 def _beside_ordinal(stage):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from experiments import workloads
-from experiments.arms import ON_STALL, Arm, cross, parse
+from experiments.arms import BASELINE, ON_STALL, PLACES, Arm, cross, parse
 from experiments.settings import MEASURES, RESOLUTIONS, RunSettings
 
 # The second half of "target" by itself: the time to it behind a slow upstream.
@@ -20,7 +20,8 @@ class Request:
   Attributes:
     workload: Name of the workload.
     preset: Its preset.
-    arms: Kinds of arms, as `arms.parse` takes them.
+    arms: Kinds of arms, as `arms.parse` takes them; by default the baseline
+      and the places of the paper that the workload has.
     factors: Echoing factors, for every kind but the baseline.
     seeds: Seeds of the runs, one run of each arm per seed.
     measure: Some of `MEASURED`.
@@ -42,7 +43,7 @@ class Request:
 
   workload: str
   preset: str
-  arms: tuple[str, ...]
+  arms: tuple[str, ...] | None
   factors: tuple[float, ...]
   seeds: tuple[int, ...]
   measure: tuple[str, ...]
@@ -71,6 +72,7 @@ def plan(request, rate_of):
     ValueError: If something in the request is out of its range; the message
       starts with the flag that has to change.
   """
+  request = _with_arms(request)
   _check(request)
   compared = _arms(request)
   # Without a slow upstream, an echo on stall is the baseline.
@@ -154,9 +156,25 @@ def _run(request, rate_of, arm, *, measure, seed, **options):
   )
 
 
+def _with_arms(request):
+  """Returns the request with the arms by default, if it names none."""
+  if request.arms is not None:
+    return request
+  stages = _places(_workload(request))
+  kinds = [f"after_{x}" for x in ("decode", "augment", "batch") if x in stages]
+  return dataclasses.replace(request, arms=(BASELINE, *kinds))
+
+
+def _places(workload):
+  return [x for x in PLACES if x != "augment" or workload.augment is not None]
+
+
+def _workload(request):
+  _blame("--workload", workloads.presets, request.workload)
+  return _blame("--preset", workloads.get, request.workload, request.preset)
+
+
 def _arms(request):
-  for kind in request.arms:
-    _blame("--arms", parse, kind)
   for factor in request.factors:
     _blame("--factors", parse, "after_batch", factor)
   return cross(request.arms, request.factors)
@@ -171,10 +189,7 @@ def _blame(flag, function, *arguments, **keywords):
 
 def _check(request):
   """Checks all that is not checked where it is used."""
-  _blame("--workload", workloads.presets, request.workload)
-  workload = _blame(
-    "--preset", workloads.get, request.workload, request.preset
-  )
+  workload = _workload(request)
   for flag in ("arms", "factors", "measure", "seeds"):
     _check_list(flag, getattr(request, flag))
   for measure in request.measure:
@@ -193,6 +208,15 @@ def _check(request):
   _check_schedules(request)
   batch_size = request.batch_size or workload.batch_size
   _check_minimum("echo_buffer", request.echo_buffer, 2 * batch_size)
+  for kind in request.arms:
+    _check_place(_blame("--arms", parse, kind), workload)
+
+
+def _check_place(arm, workload):
+  if arm.echo_after not in (None, *_places(workload)):
+    raise ValueError(
+      f"--arms: {workload.name} is not augmented, got {arm.kind}"
+    )
 
 
 def _check_timed(request):

@@ -17,10 +17,11 @@ from experiments.planning import MEASURED
 flags.adopt_module_key_flags(workload_flags)
 _ARMS = flags.DEFINE_list(
   "arms",
-  ["baseline", "after_decode", "after_augment", "after_batch"],
+  None,
   "What to compare, a comma-separated list of names, without unit: the stage "
   "that the echo stands behind, and whether a shuffle buffer stands behind the "
-  f"echo. Any of {', '.join(kinds())}.",
+  f"echo. Any of {', '.join(kinds())}. Default: baseline, after_decode, "
+  "after_batch and, where there is an augmentation, after_augment.",
 )
 _FACTORS = flags.DEFINE_list(
   "factors",
@@ -104,7 +105,7 @@ def request(*, seeds, upstream_ms=0.0, **options):
   return planning.Request(
     workload=workload_flags.WORKLOAD.value,
     preset=workload_flags.PRESET.value,
-    arms=tuple(_ARMS.value),
+    arms=None if _ARMS.value is None else tuple(_ARMS.value),
     factors=numbers("factors", _FACTORS.value),
     seeds=tuple(seeds),
     measure=tuple(_MEASURE.value),

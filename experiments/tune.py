@@ -2,12 +2,14 @@
 
   python -m experiments.tune --factors=2,4,8 --measure=target,final
 
-Every arm is trained with every rate of one grid, under seeds that comparisons
-do not use. What is looked for is what is compared: few fresh examples, as their
-geometric mean over all targets and seeds, or a good metric at the end of a
-cosine schedule. All targets, because when the hardest is reached is a matter of
-luck. The rates go into a file, with what each trial gave; the trials into
-`--output_dir`, from where an interrupted search goes on.
+Every arm, the baseline like all others, is trained with the same rates, under
+seeds that comparisons do not use: a quasi-random sequence between two bounds,
+which covers them evenly however many trials there are, or a grid. What is
+looked for is what is compared: few fresh examples, as their geometric mean over
+all targets and seeds, or a good metric at the end of a cosine schedule. All
+targets, because when the hardest is reached is a matter of luck. The rates go
+into a file, with what each trial gave; the trials into `--output_dir`, from
+where an interrupted search goes on.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from __future__ import annotations
 import collections
 import pathlib
 import statistics
+import warnings
 
+import optuna
 from absl import flags
 
 from experiments import (
@@ -34,12 +38,34 @@ _FIRST_SEED = 1_000
 
 _MISSED = 2
 
+_SEQUENCE = 0  # Of the quasi-random rates: which of them, without unit.
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
 flags.adopt_module_key_flags(request_flags)
+_TRIALS = flags.DEFINE_integer(
+  "trials",
+  8,
+  "Number of learning rates to try, a count per arm, with each seed.",
+  lower_bound=1,
+)
+_LOWEST_RATE = flags.DEFINE_float(
+  "lowest_rate",
+  2.5e-4,
+  "Learning rates to try are at least so high, in weight change per step, "
+  "without unit.",
+)
+_HIGHEST_RATE = flags.DEFINE_float(
+  "highest_rate",
+  8e-3,
+  "Learning rates to try are at most so high, in weight change per step, "
+  "without unit.",
+)
 _GRID = flags.DEFINE_list(
   "grid",
-  ["0.0005", "0.001", "0.002", "0.004"],
-  "Learning rates to try, a comma-separated list of weight changes per step, "
-  "without unit.",
+  None,
+  "Learning rates to try in place of those, a comma-separated list of weight "
+  "changes per step, without unit.",
 )
 _SEEDS = flags.DEFINE_integer(
   "seeds",
@@ -135,13 +161,51 @@ def _fresh(trial):
   return [columns["consumed"] if columns else whole for columns in reached]
 
 
+def quasi_random_rates(count, *, lowest, highest):
+  """Returns so many rates between two bounds, evenly spread in their logarithm.
+
+  Always the same ones: the first of a Halton sequence. More trials go on with
+  it. Rounded to three digits, as they are shown.
+  """
+  space = {
+    "learning_rate": optuna.distributions.FloatDistribution(
+      lowest, highest, log=True
+    )
+  }
+  with warnings.catch_warnings():
+    # In Optuna since 2021.
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    sampler = optuna.samplers.QMCSampler(
+      qmc_type="halton", scramble=True, seed=_SEQUENCE
+    )
+  study = optuna.create_study(sampler=sampler)
+  rates = []
+  for _ in range(count):
+    trial = study.ask(space)
+    rates.append(float(f"{trial.params['learning_rate']:.3g}"))
+    study.tell(trial, 0.0)  # The sequence does not depend on results.
+  return rates
+
+
+def _rates():
+  if _GRID.value is not None:
+    return request_flags.numbers("grid", _GRID.value)
+  lowest, highest = _LOWEST_RATE.value, _HIGHEST_RATE.value
+  if not 0 < lowest < highest < float("inf"):
+    raise ValueError(
+      "--lowest_rate: must be above 0 and below --highest_rate, got "
+      f"{lowest:g} and {highest:g}"
+    )
+  return quasi_random_rates(_TRIALS.value, lowest=lowest, highest=highest)
+
+
 def _planned_trials():
   request = request_flags.request(
     seeds=range(_FIRST_SEED, _FIRST_SEED + _SEEDS.value)
   )
   trials = [
     trial
-    for rate in request_flags.numbers("grid", _GRID.value)
+    for rate in _rates()
     for trial in planning.plan(request, lambda *_, rate=rate, **__: rate)
   ]
   return implementations.resolve(trials)

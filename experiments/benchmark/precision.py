@@ -18,8 +18,7 @@ import functools
 import pathlib
 import re
 
-import tfecho
-from experiments import workloads
+from experiments import feeding, workloads
 from experiments.benchmark import fused, training
 from experiments.benchmark.runner import Bound, Case
 from experiments.evaluating import Evaluation
@@ -121,13 +120,10 @@ def _accuracy(precision):
 
 def _digits(workload, seed):
   """The workload's batches, without end and without an echo."""
-  keys = workload.train().shuffle(workload.train_examples, seed=seed)
-  pipeline = tfecho.Pipeline(
-    keys.repeat(),
-    read=workload.read,
-    decode=workload.decode,
-    augment=workload.augment,
+  pipeline = feeding.plain_pipeline(
+    workload,
     batch_size=workload.batch_size,
+    shuffle_buffer=workload.train_examples,
     seed=seed,
   )
-  return pipeline.dataset(implementation="graph")
+  return pipeline.dataset(repeat=True, implementation="graph")

@@ -103,3 +103,13 @@ def test_tuning_for_the_final_metric_takes_the_best(make_record):
     for rate, metric in [(0.1, 0.7), (0.2, 0.9), (0.3, 0.8)]
   ]
   assert tune.entry(trials)["learning_rate"] == 0.2
+
+
+def test_quasi_random_rates_cover_the_bounds_and_go_on_if_there_are_more():
+  rates = tune.quasi_random_rates(16, lowest=0.001, highest=0.1)
+  assert all(0.001 <= rate <= 0.1 for rate in rates)
+  # Half of any power of two of them lies in each half, on a logarithmic scale.
+  assert 7 <= sum(rate < 0.01 for rate in rates) <= 9
+  first = tune.quasi_random_rates(8, lowest=0.001, highest=0.1)
+  assert first == rates[:8]
+  assert len(set(rates)) == 16

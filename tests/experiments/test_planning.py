@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from experiments import planning
+from experiments import planning, workloads
 from experiments.arms import Arm
 
 REQUEST = planning.Request(
@@ -21,6 +21,15 @@ REQUEST = planning.Request(
   upstream_ms=0.0,
   implementation="graph",
 )
+
+
+@pytest.fixture
+def without_augmentation(monkeypatch):
+  """Makes the workload one that is not augmented."""
+  plain = dataclasses.replace(
+    workloads.get("resnet32_cifar10", "small"), augment=None
+  )
+  monkeypatch.setattr(workloads, "get", lambda name, preset: plain)
 
 
 def _plan(**changed):
@@ -203,3 +212,15 @@ def test_a_bad_value_is_refused_with_its_flag(field, value, named):
 def test_a_factor_schedule_that_does_not_fall_is_refused(first, last):
   with pytest.raises(ValueError, match="^--factor_schedule: must "):
     _plan(measure=("final",), factor_schedules=((first, last),))
+
+
+def test_without_names_the_places_of_the_paper_are_compared():
+  kinds = {run.arm.kind for run in _plan(arms=None)}
+  assert kinds == {"baseline", "after_decode", "after_augment", "after_batch"}
+
+
+def test_what_is_not_augmented_has_no_echo_after_that(without_augmentation):
+  kinds = {run.arm.kind for run in _plan(arms=None)}
+  assert kinds == {"baseline", "after_decode", "after_batch"}
+  with pytest.raises(ValueError, match="--arms: .* not augmented.*after_augm"):
+    _plan(arms=("baseline", "after_augment"))

@@ -380,6 +380,17 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
     rate = shape(step, self.peak, **steps, **self.parameters)
     return shapes.warmed_up(step, self.peak, rate, warmup=steps["warmup"])
 
+  def with_peak(self, peak: float) -> Schedule:
+    """Returns the same schedule with another peak.
+
+    An `end` stays where it is.
+
+    >>> from tfecho.training import schedules
+    >>> schedules.step(0.1, "2ba").with_peak(0.2)(2).numpy().round(3)
+    np.float32(0.02)
+    """
+    return Schedule.from_config({**self.get_config(), "peak": peak})
+
   def get_config(self) -> dict[str, Any]:
     """Returns the arguments that make this schedule."""
     return {
