@@ -60,7 +60,8 @@ def write(finished, output_dir):
   shown = tables(finished)
   page = html(shown, drawn, finished)
   pathlib.Path(output_dir, "report.html").write_text(page, encoding="utf-8")
-  return "\n\n".join(str(table) for table in shown)
+  trained = ", ".join(summary.descriptions(finished))
+  return "\n\n".join([trained, *map(str, shown)])
 
 
 def tables(finished):
@@ -93,6 +94,7 @@ def html(shown, drawn, finished):
     settings=_common_settings(finished),
     environment=finished[0]["environment"],
     runs=len(finished),
+    workloads=", ".join(summary.descriptions(finished)),
   )
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import math
 import statistics
 
-from experiments import records, timing
+from experiments import records, timing, workloads
 from experiments.arms import PLACES, Arm
 
 NEVER = math.inf  # fresh examples, steps, seconds to a target not reached
@@ -179,6 +179,13 @@ def order(settings):
 def metric_name(finished):
   """Returns what the metric is called."""
   return finished[0]["metric"]["name"]
+
+
+def descriptions(finished):
+  """Returns what was trained on what, in half a line per workload."""
+  trained = [records.settings_of(run) for run in finished]
+  names = dict.fromkeys((run.workload, run.preset) for run in trained)
+  return [workloads.get(*name).description for name in names]
 
 
 def line(record):

@@ -548,6 +548,7 @@ class TestErrors:
       ({"source": "name"}, "`source` must be .* got 'name'"),
       ({"source": []}, r"`source` must be .* got \[\]"),
       ({"source": ["name", 3]}, r"`source` must be .* got \['name', 3\]"),
+      ({"source": ["name", *range(999)]}, r"got \['name', 0, 1, .*\.\.\.\]$"),
       ({"read": 1}, "`read` must be a function or None, got 1"),
       ({"decode": "x"}, "`decode` must be a function or None, got 'x'"),
       ({"augment": []}, r"`augment` must be a function or None, got \[\]"),

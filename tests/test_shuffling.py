@@ -297,6 +297,12 @@ class TestPlace:
     with pytest.raises(ValueError, match=message):
       tfecho.shuffle_after_echo(**arguments)
 
+  def test_sizes_may_be_numpy_integers(self, implementation):
+    echo = tfecho.echo(2, implementation=implementation)
+    shuffle = tfecho.shuffle_after_echo(np.int64(2))
+    shuffled = tf.data.Dataset.range(4).apply(echo).apply(shuffle)
+    assert sorted(map(int, shuffled)) == [0, 0, 1, 1, 2, 2, 3, 3]
+
   def test_a_distance_says_that_it_needs_the_native_echo(self):
     with pytest.raises(ValueError, match="`min_distance`.*native.*3"):
       shuffled(10, 2, 8, "graph", min_distance=3)

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.checks import check_flag, check_name, checked_seed
+from tfecho.checks import check_flag, check_name, checked_int, checked_seed
 from tfecho.datasets import EchoedDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
@@ -73,8 +72,8 @@ def shuffle_after_echo(
     ValueError: if an argument is not as described, or if the dataset is not the
       result of `echo`.
   """
-  _check_size(buffer_size, "buffer_size")
-  _check_size(min_distance, "min_distance")
+  buffer_size = checked_int("buffer_size", buffer_size, at_least=1)
+  min_distance = checked_int("min_distance", min_distance, at_least=1)
   seed = checked_seed(seed)
   check_flag("reshuffle_each_iteration", reshuffle_each_iteration)
   check_name(name)
@@ -121,11 +120,6 @@ def shuffle_after_echo(
     )
 
   return _apply_fn
-
-
-def _check_size(size: Any, argument: str) -> None:
-  if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-    raise ValueError(f"`{argument}` must be an int of at least 1, got {size!r}")
 
 
 def _seeds(

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ def dataset(source: Any) -> tf.data.Dataset:
       return tf.data.Dataset.from_tensor_slices(names)
   raise ValueError(
     "`source` must be a `tf.data.Dataset` or a sequence of file names, got"
-    f" {source!r}"
+    f" {reprlib.repr(source)}"
   )
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -169,6 +170,11 @@ class TestArguments:
   ):
     with pytest.raises(ValueError, match=named):
       tfecho.advise(pipeline, **arguments)
+
+  def test_a_model_itself_is_no_training_step(self, pipeline):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="`train_step` .*train_on_batch"):
+      tfecho.advise(pipeline, train_step=model)
 
   def test_only_pipelines_can_be_measured(self):
     with pytest.raises(ValueError, match="`pipeline`.*RangeDataset"):

@@ -56,6 +56,12 @@ def test_the_page_refers_to_nothing_outside(finished, tmp_path):
   assert not re.search(r"https?:|@import|url\(", text)
 
 
+def test_both_say_what_was_trained_on_what(finished, tmp_path):
+  printed = report.write(finished, tmp_path)
+  for text in (printed, (tmp_path / "report.html").read_text()):
+    assert "scikit-learn" in text
+
+
 def test_the_page_shows_what_the_tables_print(finished, tmp_path):
   printed = report.write(finished, tmp_path)
   cells = _Page((tmp_path / "report.html").read_text()).cells

@@ -258,6 +258,13 @@ def test_a_bad_argument_is_named(arguments, message):
   assert message in str(error.value)
 
 
+def test_a_timeline_shows_what_it_knows():
+  assert repr(Timeline(batch_size=8, factor=2.5, total="3ep")) == (
+    "Timeline(batch_size=8, fresh_examples=None, factor=2.5,"
+    " steps_per_epoch=None, total='3ep')"
+  )
+
+
 def test_more_steps_than_an_optimizer_can_count_are_refused():
   timeline = Timeline(steps_per_epoch=10**6)
   assert timeline.steps("2_147ep") == 2_147_000_000

@@ -354,6 +354,10 @@ def test_at_the_resolution_of_an_epoch_it_keeps_the_rate_of_its_first_step(
       lambda: schedules.constant(0.5, resolution="epoch").on(Timeline()),
       "`resolution`='epoch' needs the steps of an epoch",
     ),
+    (
+      lambda: schedules.constant(0.5).on(None),
+      "`timeline` must be a `Timeline`, got None",
+    ),
     (lambda: schedules.Schedule("saw", 0.5), "`shape` must be one of"),
   ],
 )

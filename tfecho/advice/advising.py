@@ -229,6 +229,11 @@ def _step(train_step: Any, step_seconds: Any) -> Callable[[Any], Any]:
     check_number("step_seconds", step_seconds, above=0)
     return lambda batch: time.sleep(step_seconds)
   check_function("train_step", train_step)
+  if hasattr(train_step, "train_on_batch"):  # A model only predicts if called.
+    raise ValueError(
+      "`train_step` must do a training step, as `model.train_on_batch` does,"
+      f" got the {type(train_step).__name__} itself"
+    )
 
   def step(batch: Any) -> None:
     # As `Dataset.map` does: it leaves a named tuple in one piece.

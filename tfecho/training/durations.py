@@ -179,6 +179,16 @@ class Timeline:
     self._steps_per_epoch = steps_per_epoch
     self._total = None if total is None else _whole(total)
 
+  def __repr__(self) -> str:
+    known = {
+      "batch_size": self._batch_size,
+      "fresh_examples": self._fresh_examples,
+      "factor": self._factor and float(self._factor),
+      "steps_per_epoch": self._steps_per_epoch,
+      "total": self._total and str(self._total),
+    }
+    return f"Timeline({', '.join(f'{k}={v!r}' for k, v in known.items())})"
+
   def lasting(self, total: str | Duration) -> Timeline:
     """Returns this timeline for a whole training of that duration."""
     timeline = copy.copy(self)

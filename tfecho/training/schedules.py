@@ -351,9 +351,11 @@ class Schedule(keras.optimizers.schedules.LearningRateSchedule):
     """Returns this schedule with all durations in steps of `timeline`.
 
     Raises:
-      ValueError: if `timeline` can't convert them, or if they make no sense
-        together.
+      ValueError: if `timeline` is none, or can't convert them, or if they make
+        no sense together.
     """
+    if not isinstance(timeline, Timeline):
+      raise ValueError(f"`timeline` must be a `Timeline`, got {timeline!r}")
     if self.resolution == "epoch" and timeline.steps_per_epoch is None:
       raise ValueError(
         "`resolution`='epoch' needs the steps of an epoch, which this"
