@@ -1,7 +1,8 @@
 """Training with Keras, and what it takes to do so under an echo."""
 
-from tfecho.training import schedules
+from tfecho.training import optimizers, schedules
 from tfecho.training.callbacks import (
+  AveragedWeights,
   BackupAndRestore,
   EchoFactorSchedule,
   EchoMonitor,
@@ -14,6 +15,7 @@ from tfecho.training.layout import check_layout, to_channels_last
 from tfecho.training.precision import check_precision, set_precision
 
 __all__ = [
+  "AveragedWeights",
   "BackupAndRestore",
   "Duration",
   "EchoFactorSchedule",
@@ -24,6 +26,7 @@ __all__ = [
   "TrainingResult",
   "check_layout",
   "check_precision",
+  "optimizers",
   "schedules",
   "set_precision",
   "to_channels_last",

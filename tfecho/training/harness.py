@@ -31,8 +31,9 @@ import tensorflow as tf
 
 from tfecho.pipeline import Pipeline
 from tfecho.stats import Stats
-from tfecho.training import feeds, preflight
-from tfecho.training.callbacks import BackupAndRestore
+from tfecho.training import feeds, optimizers, preflight
+from tfecho.training.callbacks import AveragedWeights, BackupAndRestore
+from tfecho.training.callbacks.averages import has_averages
 from tfecho.training.callbacks.course import Course
 from tfecho.training.durations import Duration, Timeline
 from tfecho.training.layout import to_channels_last
@@ -133,8 +134,10 @@ def train(
       number of batches is known, or an endless one.
     length: duration of the training, such as "90ep", "10_000ba" (steps) or
       "1e6sp" (fresh examples). Callbacks may end it earlier.
-    optimizer: its name; a function, such as its class, that makes it from a
-      `learning_rate`; or the optimizer itself, without a `strategy`.
+    optimizer: its name, as for `optimizers.get`; a function, such as its
+      class, that makes it from a `learning_rate`; or the optimizer itself,
+      without a `strategy`. Of weights that it averages, the averages are
+      validated, and are those of the model in the end.
     loss: as for `Model.compile`.
     metrics: likewise.
     learning_rate: a number; one of `schedules`, whose `total` is by default the
@@ -244,7 +247,7 @@ def _build(
 
 def _optimizer(optimizer: Any, rate: Any, strategy: Any) -> Any:
   if isinstance(optimizer, str):
-    optimizer = type(keras.optimizers.get(optimizer))
+    return optimizers.get(optimizer, learning_rate=rate)
   if isinstance(optimizer, type) or not hasattr(optimizer, "apply_gradients"):
     if not callable(optimizer):
       raise ValueError(
@@ -287,13 +290,14 @@ def _fit(
     first_step=epochs_made * feed.epoch_steps + steps_made,
     fresh_examples=feed.timeline.fresh_examples,
   )
+  averages = [AveragedWeights()] if has_averages(model) else []
   model.fit(
     feed.dataset,
     steps_per_epoch=feed.epoch_steps if feed.is_endless else None,
     initial_epoch=epochs_made,
     epochs=feed.epochs,
     validation_data=validation_data,
-    callbacks=[*feed.monitors, *callbacks, course],
+    callbacks=[*feed.monitors, *averages, *callbacks, course],
     verbose=verbose,
     shuffle=False,  # Else Keras 3 says that it does not shuffle datasets.
   )

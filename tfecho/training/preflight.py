@@ -169,7 +169,10 @@ def _schedule_of(optimizer: Any) -> Schedule | None:
   """The one of ours that an optimizer goes by, or None."""
   if not hasattr(optimizer, "get_config"):
     return None
-  rate = optimizer.get_config().get("learning_rate")
+  config = optimizer.get_config()
+  while "optimizer" in config:  # inside of others, of tensorflow-addons
+    config = config["optimizer"]["config"]
+  rate = config.get("learning_rate")
   if isinstance(rate, dict) and rate.get("class_name") == "Schedule":
     return Schedule.from_config(rate["config"])
   return None

@@ -29,6 +29,7 @@ That is exact for a constant factor. Under one that changes, `FreshEpochs` ends
 every epoch when its fresh examples have been used.
 """
 
+from tfecho.training.callbacks.averages import AveragedWeights
 from tfecho.training.callbacks.backup import BackupAndRestore
 from tfecho.training.callbacks.epochs import FreshEpochs
 from tfecho.training.callbacks.factor import EchoFactorSchedule
@@ -36,6 +37,7 @@ from tfecho.training.callbacks.monitor import EchoMonitor
 from tfecho.training.callbacks.target import StopAtTarget
 
 __all__ = [
+  "AveragedWeights",
   "BackupAndRestore",
   "EchoFactorSchedule",
   "EchoMonitor",

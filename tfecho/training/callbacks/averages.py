@@ -1,0 +1,72 @@
+"""Averages of weights, where they are wanted: in validation, and at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+
+class AveragedWeights(keras.callbacks.Callback):
+  """Validates with the averages that an optimizer keeps, and ends with them.
+
+  Training itself goes on with the weights, exactly: they are put aside and
+  back. Keras' `SwapEMAWeights` adds and subtracts instead, and so rounds them
+  whenever it validates; it knows no averages of tensorflow-addons.
+
+      model.compile(optimizers.get("moving_average(adamw)"), loss)
+      model.fit(dataset, validation_data=..., callbacks=[AveragedWeights()])
+
+  The optimizer is one of `optimizers.get` with `moving_average` or `swa`, or
+  one of Keras with `use_ema`, on the TensorFlow backend. The statistics of
+  batch normalization are not averaged: they are those of the last weights.
+  """
+
+  def on_train_begin(self, logs: Any = None) -> None:
+    """Checks that there are averages."""
+    if not has_averages(self.model):
+      raise ValueError(
+        "`AveragedWeights` needs an optimizer with averages, and the TensorFlow"
+        f" backend, got {type(_inner(self.model.optimizer)).__name__} and"
+        f" {keras.backend.backend()!r}"
+      )
+    self._is_training = True
+
+  def on_test_begin(self, logs: Any = None) -> None:
+    """Puts the weights aside, and the averages in their place."""
+    if self._is_training:
+      self._aside = [w.numpy() for w in self._weights()]
+      self._average()
+
+  def on_test_end(self, logs: Any = None) -> None:
+    """Puts the weights back."""
+    if self._is_training:
+      for weight, value in zip(self._weights(), self._aside):
+        weight.assign(value)
+
+  def on_train_end(self, logs: Any = None) -> None:
+    """Sets the weights to the averages, as Keras does for its own."""
+    self._is_training = False
+    self._average()
+
+  def _average(self) -> None:
+    optimizer = _inner(self.model.optimizer)
+    optimizer.finalize_variable_values(self._weights())
+
+  def _weights(self) -> list[Any]:
+    return self.model.trainable_variables
+
+
+def has_averages(model: keras.Model) -> bool:
+  """Whether averages can take the place of the weights.
+
+  Not with JAX, whose `fit` keeps the weights to itself while it trains.
+  """
+  if keras.backend.backend() != "tensorflow":
+    return False
+  return bool(getattr(_inner(model.optimizer), "use_ema", False))
+
+
+def _inner(optimizer: Any) -> Any:
+  """What scales the loss has it inside."""
+  return getattr(optimizer, "inner_optimizer", optimizer)
