@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -80,7 +81,9 @@ class Pipeline:
       augment: makes what is batched of an example. If it has a parameter named
         `seed`, that is an int64 vector of two, another one for every call, as
         `tf.image.stateless_*` and `tf.random.stateless_*` take it: copies
-        differ, and the position in the pipeline can be saved.
+        differ, and the position in the pipeline can be saved. So does one of
+        `tfecho.training.augmentation` for the host; one for the device belongs
+        into the training step, and is refused.
       batch_size: examples in a batch of this pipeline. Several workers or
         replicas with a pipeline each have as many batches of this size.
       shuffle_buffer: elements of `source` among which the next one is chosen,
@@ -105,6 +108,7 @@ class Pipeline:
     check_function("read", read)
     check_function("decode", decode)
     check_function("augment", augment)
+    _check_side(augment)
     if shuffle_buffer is not None:
       shuffle_buffer = checked_int("shuffle_buffer", shuffle_buffer, at_least=1)
     if seed is not None:
@@ -376,6 +380,25 @@ class Pipeline:
   def _num_batches(self, count: int) -> int:
     full, rest = divmod(count, self.batch_size)
     return full if self.drop_remainder or rest == 0 else full + 1
+
+
+def _check_side(augment: Any) -> None:
+  """Raises ValueError if an augmentation is for another place than `augment`.
+
+  Those of `tfecho.training.augmentation` say where they run.
+  """
+  if getattr(augment, "side", "host") != "host":
+    raise ValueError(
+      f"`augment` is {augment.__name__} for the {augment.side}: put it into the"
+      " training step by `augmentation.in_train_step(model, augment)`, or make"
+      ' it with `side="host"`'
+    )
+  if getattr(augment, "on_batches", False):
+    raise ValueError(
+      f"`augment` is {augment.__name__}, which needs batches: apply"
+      " `augmentation.mapped(augment)` to what `dataset` returns, or make it"
+      ' with `side="device"`'
+    )
 
 
 def _check_unused(
