@@ -1,6 +1,6 @@
 """Training with Keras, and what it takes to do so under an echo."""
 
-from tfecho.training import optimizers, schedules
+from tfecho.training import augmentation, optimizers, schedules
 from tfecho.training.callbacks import (
   AveragedWeights,
   BackupAndRestore,
@@ -24,6 +24,7 @@ __all__ = [
   "StopAtTarget",
   "Timeline",
   "TrainingResult",
+  "augmentation",
   "check_layout",
   "check_precision",
   "optimizers",

@@ -32,6 +32,7 @@ import tensorflow as tf
 from tfecho.pipeline import Pipeline
 from tfecho.stats import Stats
 from tfecho.training import feeds, optimizers, preflight
+from tfecho.training.augmentation import Augmentation, in_train_step
 from tfecho.training.callbacks import AveragedWeights, BackupAndRestore
 from tfecho.training.callbacks.averages import has_averages
 from tfecho.training.callbacks.course import Course
@@ -85,6 +86,7 @@ def train(
   stats: Stats | None = None,
   precision: str | None = None,
   layout: str | None = None,
+  augment: Augmentation | None = None,
   callbacks: Sequence[keras.callbacks.Callback] = (),
   strategy: tf.distribute.Strategy | None = None,
   seed: int | None = None,
@@ -159,14 +161,17 @@ def train(
     layout: "channels_last" converts what `build_model` makes by
       `to_channels_last`. The data keeps the layout that it has. None leaves the
       model alone.
+    augment: what to do with batches on the device, in the training step: one of
+      `augmentation`, made with `side="device"`. What runs on the host belongs
+      into the `Pipeline`.
     callbacks: Keras', and those of this package. With `BackupAndRestore`,
       `data` is `backup.data`, and the training is resumed.
     strategy: where to train; None for one device. Under a
       `MultiWorkerMirroredStrategy`, with Keras 2.15, every worker makes the
       same call; batches are those of all workers together, and the source of a
       `Pipeline` is the whole, which TensorFlow divides, or the worker's shard.
-    seed: of Python, NumPy and the backend, set before anything is made: weights
-      and random layers follow from it.
+    seed: of Python, NumPy and the backend, set before anything is made:
+      weights, random layers and `augment` follow from it.
     verbose: as for `fit`.
     **compile_options: further arguments of `Model.compile`, such as
       `steps_per_execution`.
@@ -206,6 +211,8 @@ def train(
     preflight.check_schedule(learning_rate, feed.total_steps)
   with _scope(strategy):
     model = _build(build_model, precision, layout)
+    if augment is not None:
+      in_train_step(model, augment, seed=seed or 0)
     optimizer = _optimizer(optimizer, learning_rate, strategy)
     with policy_scope(model.dtype_policy):
       model.compile(optimizer, loss=loss, metrics=metrics, **compile_options)

@@ -11,10 +11,16 @@ HEIGHT, WIDTH = 64, 96
 
 
 @pytest.fixture(scope="session")
-def photo():
-  """A photograph, uint8, [64, 96, 3]."""
+def large_photo():
+  """A photograph, uint8, [427, 640, 3]."""
   path = pathlib.Path(sklearn.datasets.__file__, "..", "images", "china.jpg")
-  return np.asarray(Image.open(path.resolve()).resize((WIDTH, HEIGHT)))
+  return np.asarray(Image.open(path.resolve()))
+
+
+@pytest.fixture(scope="session")
+def photo(large_photo):
+  """The same, uint8, [64, 96, 3]."""
+  return np.asarray(Image.fromarray(large_photo).resize((WIDTH, HEIGHT)))
 
 
 @pytest.fixture(scope="session")

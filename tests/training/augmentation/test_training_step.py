@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfecho.training import augmentation
+from tfecho.training import augmentation, train
 from tfecho.training.augmentation import training_step
 
 SHAPE, CLASSES = (8, 10, 3), 4
@@ -172,7 +172,7 @@ tf.config.set_logical_device_configuration(
   [tf.config.LogicalDeviceConfiguration()] * 2,
 )
 import keras
-from tfecho.training import augmentation
+from tfecho.training import augmentation, train
 
 with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
   model = keras.Sequential([
@@ -234,3 +234,24 @@ def test_what_is_no_seed_is_refused(seed):
   augment = augmentation.get("rand", side="device")
   with pytest.raises(ValueError, match=f"`seed` must be .* got {seed}"):
     augmentation.in_train_step(build_model(), augment, seed=seed)
+
+
+def test_train_augments_on_the_device():
+  images, labels = batch()
+  data = tf.data.Dataset.from_tensor_slices((images, labels)).batch(4)
+  result = train(
+    build_model,
+    data,
+    length="3ep",
+    optimizer="sgd",
+    loss=keras.losses.CategoricalCrossentropy(from_logits=True),
+    validation_data=data,
+    augment=augmentation.get("crop_flip", side="device"),
+    seed=1,
+    verbose=0,
+  )
+  assert result.steps == 3
+  # Validation came last, and was not augmented.
+  np.testing.assert_array_equal(seen(result.model), images)
+  result.model.train_on_batch(images, labels)
+  assert np.any(seen(result.model) != images)

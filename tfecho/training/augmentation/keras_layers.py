@@ -62,7 +62,11 @@ def mixup(*, alpha: float = 0.2) -> Mix:
 
 
 def cutmix(*, alpha: float = 1.0) -> Mix:
-  """`keras.layers.CutMix`, which takes an `alpha` of at most 1."""
+  """`keras.layers.CutMix`, which takes an `alpha` of at most 1.
+
+  Its rectangles lie inside of the image; those of the paper may go beyond an
+  edge, so that less of them shows.
+  """
   check_number("alpha", alpha, above=0)
   if alpha > 1:
     raise ValueError(
