@@ -33,8 +33,10 @@ def warp(
   Returns:
     Images of the same shape.
   """
+  # The operation does not know bfloat16 in TensorFlow 2.15.
+  is_bfloat16 = images.dtype == tf.bfloat16
   warped = tf.raw_ops.ImageProjectiveTransformV3(
-    images=images,
+    images=tf.cast(images, tf.float32) if is_bfloat16 else images,
     transforms=transforms,
     output_shape=tf.shape(images)[1:3],
     fill_value=tf.constant(fill, tf.float32),
@@ -42,7 +44,7 @@ def warp(
     fill_mode="CONSTANT",
   )
   warped.set_shape(images.shape)
-  return warped
+  return tf.cast(warped, images.dtype)
 
 
 def shear_x(
