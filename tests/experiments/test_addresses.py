@@ -1,9 +1,11 @@
 import hashlib
 
 import pytest
+from datasets import needs_addresses
 
 from experiments.data import addresses
 
+pytestmark = needs_addresses
 CORPORA = [addresses.spoken, addresses.written]
 
 

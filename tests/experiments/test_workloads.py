@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from datasets import needs_fashion_mnist
+from datasets import needs_addresses, needs_fashion_mnist
 
 from experiments import workloads
 
 ALL = [
   ("resnet32_cifar10", "small"),
   pytest.param("resnet32_cifar10", "fashion", marks=needs_fashion_mnist),
+  pytest.param("transformer_lm1b", "small", marks=needs_addresses),
+  pytest.param("transformer_common_crawl", "small", marks=needs_addresses),
 ]
 
 
@@ -24,16 +26,22 @@ def test_a_workload_is_what_it_says(name, preset):
 def test_examples_fit_the_model_and_the_validation_set(name, preset):
   workload = workloads.get(name, preset)
   examples = workload.train().map(workload.read).map(workload.decode)
+  batched = _augmented(workload, examples).batch(2)
+  assert batched.element_spec == workload.validation().element_spec
+  inputs, labels = next(iter(batched.repeat()))
+  outputs = workload.model()(inputs)
+  assert np.isfinite(float(workload.loss()(labels, outputs)))
+
+
+def _augmented(workload, examples):
+  if workload.augment is None:
+    return examples
   seeds = tf.data.Dataset.from_tensors(tf.constant([1, 2], tf.int64))
   augmented = tf.data.Dataset.zip((examples, seeds)).map(
     lambda example, seed: workload.augment(*example, seed=seed)
   )
   assert augmented.element_spec == examples.element_spec
-  batched = augmented.batch(2)
-  assert batched.element_spec == workload.validation().element_spec
-  inputs, labels = next(iter(batched.repeat()))
-  outputs = workload.model()(inputs)
-  assert np.isfinite(float(workload.loss()(labels, outputs)))
+  return augmented
 
 
 @pytest.mark.parametrize(
