@@ -32,7 +32,7 @@ def load(path):
     ) from error
 
 
-def find(entries, arm, **common):
+def find(entries, arm, *, optimizer=None, **common):
   """Returns the learning rate that was tuned for an arm.
 
   A factor that was not tuned takes the rate of the nearest one of its kind.
@@ -40,6 +40,7 @@ def find(entries, arm, **common):
   Args:
     entries: What `load` returned.
     arm: An `Arm`.
+    optimizer: Name of the optimizer; None for the workload's.
     **common: `workload`, `preset`, `batch_size` and `measure`.
 
   Returns:
@@ -48,9 +49,9 @@ def find(entries, arm, **common):
   Raises:
     ValueError: If nothing was tuned for this kind of arm under these settings.
   """
-  wanted = {**common, "kind": arm.tuned_as}
+  wanted = {**common, "kind": arm.tuned_as, "optimizer": optimizer}
   assert set(common) == set(_COMMON)
-  tuned = [e for e in entries if all(e[k] == v for k, v in wanted.items())]
+  tuned = [e for e in entries if all(e.get(k) == v for k, v in wanted.items())]
   if not tuned:
     raise ValueError(
       "no learning rate was tuned for "
@@ -78,4 +79,7 @@ def update(path, entries):
 
 
 def _key(entry):
-  return tuple(entry[name] for name in (*_COMMON, "kind", "factor"))
+  # Entries for the workload's own optimizer need not name it.
+  optimizer = entry.get("optimizer") or ""
+  names = (*_COMMON, "kind", "factor")
+  return (*(entry[name] for name in names), optimizer)

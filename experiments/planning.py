@@ -7,6 +7,7 @@ import dataclasses
 from experiments import workloads
 from experiments.arms import BASELINE, ON_STALL, PLACES, Arm, cross, parse
 from experiments.settings import MEASURES, RESOLUTIONS, RunSettings
+from experiments.training_settings import TrainingSettings
 
 # The second half of "target" by itself: the time to it behind a slow upstream.
 TIME = "time"
@@ -39,6 +40,7 @@ class Request:
       measured.
     factor_schedules: Pairs of a first and a last factor; every echo is also
       run, for its final metric, with a factor that falls from one to the other.
+    training: Precision, layout and the like, of all runs.
   """
 
   workload: str
@@ -58,6 +60,7 @@ class Request:
   upstream_jitter: float = 0.0
   schedule_resolution: tuple[str, ...] = ("step",)
   factor_schedules: tuple[tuple[float, float], ...] = ()
+  training: TrainingSettings = TrainingSettings()
 
 
 def plan(request, rate_of):
@@ -141,18 +144,22 @@ def _run(request, rate_of, arm, *, measure, seed, **options):
     "measure": measure,
     "batch_size": request.batch_size or workload.batch_size,
   }
+  optimizer = request.training.optimizer
   max_steps = request.max_steps or workload.max_steps
   return RunSettings(
     **common,
     arm=arm,
     seed=seed,
-    learning_rate=_blame("--learning_rates", rate_of, arm, **common),
+    learning_rate=_blame(
+      "--learning_rates", rate_of, arm, optimizer=optimizer, **common
+    ),
     echo_buffer=request.echo_buffer,
     **{"upstream_ms": 0.0, **options},
     targets=request.targets or workload.targets,
     max_steps=max_steps if measure == "target" else request.final_steps,
     evaluation_steps=request.evaluation_steps or workload.evaluation_steps,
     implementation=request.implementation,
+    training=request.training,
   )
 
 

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from absl import flags
 
-from experiments import implementations, planning, workload_flags
+from experiments import (
+  implementations,
+  planning,
+  training_flags,
+  workload_flags,
+)
 from experiments.arms import kinds
 from experiments.planning import MEASURED
 
 flags.adopt_module_key_flags(workload_flags)
+flags.adopt_module_key_flags(training_flags)
 _ARMS = flags.DEFINE_list(
   "arms",
   None,
@@ -117,6 +123,7 @@ def request(*, seeds, upstream_ms=0.0, **options):
     echo_buffer=_ECHO_BUFFER.value,
     upstream_ms=upstream_ms,
     implementation=_IMPLEMENTATION.value,
+    training=training_flags.settings(),
     **options,
   )
 

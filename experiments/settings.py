@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from experiments.arms import Arm
+from experiments.training_settings import TrainingSettings
 
 MEASURES = ("target", "final")
 RESOLUTIONS = ("step", "epoch")
@@ -33,6 +34,7 @@ class RunSettings:
     upstream_jitter: Standard deviation of upstream's time over its mean.
     schedule_resolution: How often the rate falls: at every "step", or once an
       "epoch", which is a pass over the fresh examples.
+    training: Precision, layout and the like.
   """
 
   workload: str
@@ -51,13 +53,15 @@ class RunSettings:
   # Records made before there was any of these have none.
   upstream_jitter: float = 0.0
   schedule_resolution: str = "step"
+  training: TrainingSettings = TrainingSettings()
 
   def __str__(self):
     delay = f", {self.upstream_ms:g} ms upstream" if self.upstream_ms else ""
     if self.upstream_jitter:
       delay += f" with jitter {self.upstream_jitter:g}"
+    how = f" ({self.training})" if str(self.training) else ""
     per = f" per {self.schedule_resolution}" if self.is_per_epoch else ""
-    return f"{self.arm}, {self.measure}{per}, seed {self.seed}{delay}"
+    return f"{self.arm}, {self.measure}{per}, seed {self.seed}{delay}{how}"
 
   @property
   def is_per_epoch(self):
@@ -68,6 +72,7 @@ class RunSettings:
     """Returns the settings in the types that JSON has."""
     fields = dataclasses.asdict(self)
     fields["targets"] = list(self.targets)
+    fields["training"] = self.training.to_dict()
     return fields
 
   @classmethod
@@ -75,4 +80,6 @@ class RunSettings:
     """Returns the settings that `to_dict` was called on."""
     arm = Arm(**fields["arm"])
     targets = tuple(fields["targets"])
-    return cls(**{**fields, "arm": arm, "targets": targets})
+    training = TrainingSettings.from_dict(fields.get("training", {}))
+    given = {"arm": arm, "targets": targets, "training": training}
+    return cls(**{**fields, **given})

@@ -107,7 +107,6 @@ def _train(settings, workload, upstream, course):
     length=f"{settings.max_steps}ba",
     epoch=f"{min(settings.evaluation_steps, settings.max_steps)}ba",
     timeline=timeline(settings),
-    optimizer=workload.optimizer,
     learning_rate=learning_rate(settings),
     loss=workload.loss(),
     callbacks=[
@@ -120,6 +119,7 @@ def _train(settings, workload, upstream, course):
     verbose=0,
     # XLA would compile for longer than a run of a small model takes.
     jit_compile=False,
+    **{"optimizer": workload.optimizer, **settings.training.options()},
   )
 
 

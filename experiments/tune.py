@@ -122,6 +122,7 @@ def entry(trials):
     "preset": settings.preset,
     "batch_size": settings.batch_size,
     "measure": settings.measure,
+    "optimizer": settings.training.optimizer,
     "kind": settings.arm.kind,
     "factor": settings.arm.factor,
     "learning_rate": best,

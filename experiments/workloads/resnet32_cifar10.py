@@ -75,7 +75,7 @@ def _resnet8(data, *, shape, decode, **fields):
     decode=decode,
     model=lambda: resnet.cifar_resnet(8, input_shape=shape, classes=10),
     optimizer=keras.optimizers.Adam,
-    learning_rate=schedules.cosine(0.002, warmup="1ep"),
+    learning_rate=schedules.cosine(0.002, warmup="0.05dur"),
     **fields,
   )
 

@@ -20,11 +20,12 @@ def flags_as_given():
 def options(**given):
   for name, value in given.items():
     setattr(flags.FLAGS, name, value)
-  return training_flags.options()
+  return training_flags.settings().options()
 
 
 def test_without_flags_the_workload_chooses_the_optimizer():
-  assert options() == {"precision": "float32", "layout": None}
+  usual = {"precision": "float32", "layout": None, "strategy": None}
+  assert options() == usual
 
 
 def test_train_takes_what_they_say():

@@ -1,0 +1,256 @@
+"""Trains one workload by its recipe, fed as one arm says.
+
+  python -m experiments.run
+  python -m experiments.run --arm=after_decode --factor=4 \\
+    --precision=mixed_bfloat16 --length=10ep
+  python -m experiments.run --workload=resnet50_imagenet --preset=paper \\
+    --data_dir=/data --arm=after_decode --factor=2
+
+An epoch is a pass over the fresh examples. After each, the metric of the
+workload is measured, a line added to `epochs.csv`, and a backup made: started
+again with the same flags, the training goes on where it was interrupted. At the
+end, `result.json` has what it came to. `experiments.compare` compares arms.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+
+import keras
+from absl import flags, logging
+
+from experiments import (
+  arms,
+  command_line,
+  feeding,
+  implementations,
+  training_flags,
+  workload_flags,
+  workloads,
+)
+from experiments.environment import environment
+from experiments.evaluating import Evaluation
+from tfecho.training import BackupAndRestore, Duration, Timeline, train
+from tfecho.training.schedules import Schedule
+
+flags.adopt_module_key_flags(workload_flags)
+flags.adopt_module_key_flags(training_flags)
+_ARM = flags.DEFINE_enum(
+  "arm",
+  arms.BASELINE,
+  arms.kinds(),
+  "Where the echo stands, and whether a shuffle buffer stands behind it, a "
+  "name, without unit.",
+)
+_FACTOR = flags.DEFINE_float(
+  "factor", 2.0, "Echoing factor, in copies per fresh example."
+)
+_ECHO_BUFFER = flags.DEFINE_integer(
+  "echo_buffer",
+  512,
+  "Shuffle buffer behind the echo, in fresh examples, each held once.",
+)
+_SHUFFLE_BUFFER = flags.DEFINE_integer(
+  "shuffle_buffer", 10_000, "Shuffle buffer before decoding, in records."
+)
+_BATCH_SIZE = flags.DEFINE_integer(
+  "batch_size",
+  None,
+  "Examples per training step. Default: the workload's.",
+  lower_bound=1,
+)
+_LENGTH = flags.DEFINE_string(
+  "length",
+  None,
+  "Duration of the training with its unit, such as 90ep (passes over the fresh "
+  "examples), 10_000ba (steps) or 1e6sp (fresh examples). Default: the "
+  "workload's.",
+)
+_EPOCH = flags.DEFINE_string(
+  "epoch",
+  "1ep",
+  "Duration, with its unit, from one evaluation and backup to the next; in "
+  "steps, such as 500ba, for an echo on stall.",
+)
+_LEARNING_RATE = flags.DEFINE_float(
+  "learning_rate",
+  None,
+  "Peak of the learning rate, in weight change per step without unit. Default: "
+  "the workload's.",
+)
+_IMPLEMENTATION = flags.DEFINE_enum(
+  "implementation",
+  "auto",
+  implementations.NAMES,
+  "Which implementation of echo and shuffle to use, a name, without unit.",
+)
+_SEED = flags.DEFINE_integer(
+  "seed", 0, "Seed of weights, order and augmentation, without unit."
+)
+_BACKUP_STEPS = flags.DEFINE_integer(
+  "backup_steps",
+  None,
+  "Training steps between backups. Default: one after every epoch.",
+  lower_bound=1,
+)
+_TENSORBOARD = flags.DEFINE_bool(
+  "tensorboard", False, "Whether to write logs for TensorBoard, too."
+)
+_OUTPUT_DIR = flags.DEFINE_string(
+  "output_dir", "runs/run", "Path of the directory for curve, logs and backups."
+)
+
+# Beside workload and arm, what makes another training of it.
+_REMEMBERED = (
+  _ECHO_BUFFER,
+  _SHUFFLE_BUFFER,
+  _BATCH_SIZE,
+  _LENGTH,
+  _EPOCH,
+  _LEARNING_RATE,
+  _SEED,
+)
+
+_RESULT = "result.json"
+
+
+def main():
+  with command_line.refusing_in_one_line():
+    workload = workloads.get(
+      workload_flags.WORKLOAD.value, workload_flags.PRESET.value
+    )
+    arm = arms.parse(_ARM.value, _FACTOR.value)
+    how = training_flags.settings()
+    plan = {
+      "length": _duration(_LENGTH, workload.length),
+      "epoch": _duration(_EPOCH),
+      "optimizer": workload.optimizer,
+      "learning_rate": _learning_rate(workload),
+      "timeline": _timeline(workload, arm),
+      **how.options(),
+    }
+    output_dir = _output_dir(workload, arm, how)
+    keras.utils.set_random_seed(_SEED.value)  # The order depends on it.
+    data, backups = _feed(workload, arm, how, output_dir)
+  result = train(
+    workload.model,
+    data,
+    loss=workload.loss(),
+    callbacks=[Evaluation(workload), *_loggers(output_dir), *backups],
+    seed=_SEED.value,
+    verbose="auto" if sys.stdout.isatty() else 2,  # A bar, or a line per epoch.
+    **plan,
+  )
+  _write(result, output_dir)
+
+
+def _duration(flag, default=None):
+  text = flag.value or default
+  return Duration.parse(text, argument=f"--{flag.name}")
+
+
+def _learning_rate(workload):
+  rate, peak = workload.learning_rate, _LEARNING_RATE.value
+  if peak is None:
+    return rate
+  return rate.with_peak(peak) if isinstance(rate, Schedule) else peak
+
+
+def _timeline(workload, arm):
+  return Timeline(
+    batch_size=_batch_size(workload),
+    fresh_examples=workload.train_examples,
+    # How often an echo on stall repeats is known once it has done so.
+    factor=None if arm.on_stall else arm.factor,
+  )
+
+
+def _batch_size(workload):
+  return _BATCH_SIZE.value or workload.batch_size
+
+
+# --- Where it goes ------------------------------------------------------------
+
+
+def _output_dir(workload, arm, how):
+  """The directory, if what is in it belongs to the same training."""
+  path = pathlib.Path(_OUTPUT_DIR.value)
+  settings = {
+    "workload": workload.name,
+    "preset": workload.preset,
+    "arm": str(arm),
+    **how.to_dict(),
+    **{flag.name: flag.value for flag in _REMEMBERED},
+  }
+  path.mkdir(parents=True, exist_ok=True)
+  if (path / _RESULT).exists():
+    raise ValueError(f"--output_dir: {path} has a training that is over")
+  known = path / "settings.json"
+  if known.exists():
+    _check_same(json.loads(known.read_text()), settings, path)
+  known.write_text(json.dumps(settings, indent=2) + "\n")
+  return path
+
+
+def _check_same(recorded, settings, path):
+  for name, value in settings.items():
+    if recorded.get(name) != value:
+      raise ValueError(
+        f"--output_dir: {path} has a training with {name}="
+        f"{recorded.get(name)!r}, this is {value!r}"
+      )
+
+
+def _loggers(output_dir):
+  log = keras.callbacks.CSVLogger(output_dir / "epochs.csv", append=True)
+  if not _TENSORBOARD.value:
+    return [log]
+  return [log, keras.callbacks.TensorBoard(output_dir / "tensorboard")]
+
+
+def _write(result, output_dir):
+  totals = {
+    "steps": result.steps,
+    "fresh_examples": result.fresh_examples,
+    "seconds": round(result.seconds, 3),
+    "val_metric": result.curve[-1]["val_metric"],
+    "environment": environment(),
+  }
+  path = output_dir / _RESULT
+  path.write_text(json.dumps(totals, indent=2) + "\n")
+  logging.info("%s: %s", path, totals)
+
+
+# --- What it is fed with ------------------------------------------------------
+
+
+def _feed(workload, arm, how, output_dir):
+  """The data, and the callback that saves the position in it, if one can."""
+  batches = _batches(workload, arm)
+  if how.strategy is not None:
+    return batches, []
+  backup = BackupAndRestore(
+    output_dir / "backup", data=batches, every_steps=_BACKUP_STEPS.value
+  )
+  return backup.data, [backup]
+
+
+def _batches(workload, arm):
+  batch_size = _batch_size(workload)
+  pipeline = feeding.plain_pipeline(
+    workload,
+    batch_size=batch_size,
+    shuffle_buffer=min(_SHUFFLE_BUFFER.value, workload.train_examples),
+    seed=_SEED.value,
+  )
+  return pipeline.dataset(
+    repeat=True,
+    implementation=_IMPLEMENTATION.value,
+    **feeding.echo(arm, batch_size=batch_size, echo_buffer=_ECHO_BUFFER.value),
+  )
+
+
+if __name__ == "__main__":
+  command_line.run(main)
