@@ -2,6 +2,7 @@
 
 ```python
 reached([0.97, 0.99, 0.98, 0.99, 1.0], 0.99)  # 4: (0.98 + 0.99 + 1.0) / 3
+best([0.97, 0.99, 0.98, 0.99, 1.0])           # 0.99
 ```
 """
 
@@ -23,9 +24,27 @@ def reached(values, target, *, maximize=True):
     An index into `values`, or None if the target has not been reached.
   """
   sign = 1 if maximize else -1
-  for last in range(WINDOW - 1, len(values)):
-    mean = sum(values[last - WINDOW + 1 : last + 1]) / WINDOW
+  for last, mean in enumerate(means(values), WINDOW - 1):
     # Means of decimal fractions: 0.99 three times must count as 0.99.
     if sign * (mean - target) >= -1e-9:
       return last
   return None
+
+
+def best(values, *, maximize=True):
+  """Returns the hardest target that these values reach, or None.
+
+  Args:
+    values: The metric at every evaluation, in order.
+    maximize: Whether a larger metric is a better one.
+  """
+  choose = max if maximize else min
+  return choose(means(values), default=None)
+
+
+def means(values):
+  """Returns the means of `WINDOW` values in a row, fewer by `WINDOW - 1`."""
+  return [
+    sum(values[last - WINDOW : last]) / WINDOW
+    for last in range(WINDOW, len(values) + 1)
+  ]

@@ -100,7 +100,9 @@ def html(shown, drawn, finished):
 
 def _embedded(figure):
   stream = io.BytesIO()
-  figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
+  figure.savefig(
+    stream, format="png", dpi=figures.DPI, metadata={"Software": None}
+  )
   return base64.b64encode(stream.getvalue()).decode()
 
 

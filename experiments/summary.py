@@ -6,13 +6,11 @@ Plain numbers, no formatting; `report` and `figures` show them.
 from __future__ import annotations
 
 import dataclasses
-import math
 import statistics
 
 from experiments import records, timing, workloads
 from experiments.arms import PLACES, Arm
-
-NEVER = math.inf  # fresh examples, steps, seconds to a target not reached
+from experiments.seeds import NEVER, Seeds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,17 +64,23 @@ class Final:
   """The metric that an arm ended with.
 
   Attributes:
-    name: Of the arm, and of its schedule if that is not the usual one.
-    runs: Number of runs.
+    arm: The arm.
+    is_per_epoch: Whether its rate fell once an epoch only.
     metrics: Its last value, of every run.
     consumed: Fresh examples that the training asked for, a `Spread`.
     steps: Training steps.
   """
 
-  name: str
+  arm: Arm
+  is_per_epoch: bool
   metrics: tuple[float, ...]
   consumed: Spread
   steps: int
+
+  @property
+  def name(self):
+    """The arm, and its schedule if that is not the usual one."""
+    return f"{self.arm}, rate per epoch" if self.is_per_epoch else str(self.arm)
 
   @property
   def metric(self):
@@ -104,7 +108,8 @@ class Timed:
     consumed: Fresh examples to the target, or of a whole run, a `Spread`.
     copies: Examples in batches per fresh one among them, median.
     waiting: Share of the time spent waiting for input, median.
-    seconds: Wall time to the target, a `Spread`.
+    seeds: Wall time to the target of every run, `Seeds`.
+    seconds: The same as a `Spread`.
     expected_seconds: What the time model says for as many fresh examples,
       median.
     speedup: Median seconds of the baseline over these; None if one of the two
@@ -122,6 +127,7 @@ class Timed:
   consumed: Spread
   copies: float
   waiting: float
+  seeds: Seeds
   seconds: Spread
   expected_seconds: float
   speedup: float | None
@@ -130,22 +136,30 @@ class Timed:
 
 def to_target(finished, target):
   """Returns a `ToTarget` per arm, for runs with a fast upstream."""
-  groups = _by_arm(finished)
+  groups = by_arm(finished)
   rows = [_to_target(arm, runs, target) for arm, runs in groups.items()]
   return [dataclasses.replace(row, gain=_gain(row, rows)) for row in rows]
 
 
+def by_arm(finished):
+  """Returns the runs to a target of each arm, with a fast upstream, by it."""
+  return _groups(finished, lambda settings: settings.arm, measure="target")
+
+
 def final(finished):
   """Returns a `Final` per arm and schedule."""
-  groups = _groups(finished, _name_with_schedule, measure="final")
+  groups = _groups(
+    finished, lambda run: (run.arm, run.is_per_epoch), measure="final"
+  )
   return [
     Final(
-      name=name,
+      arm=arm,
+      is_per_epoch=is_per_epoch,
       metrics=tuple(run["counts"]["metric"] for run in runs),
       consumed=Spread.of([run["counts"]["consumed"] for run in runs]),
       steps=runs[0]["counts"]["step"],
     )
-    for name, runs in groups.items()
+    for (arm, is_per_epoch), runs in groups.items()
   ]
 
 
@@ -163,7 +177,7 @@ def timed(finished):
 
 def targets(finished):
   """Returns all targets, from easy to hard, of runs with a fast upstream."""
-  groups = _by_arm(finished)
+  groups = by_arm(finished)
   runs = [run for runs in groups.values() for run in runs]
   return runs[0]["settings"]["targets"] if runs else []
 
@@ -269,12 +283,12 @@ def _timed_arm(arm, runs):
     upstream=upstream,
     downstream=downstream,
   )
-  reached = [run["to_target"][f"{settings.targets[-1]:g}"] for run in runs]
+  seeds = Seeds.to_target(runs, settings.targets[-1], column="seconds")
   consumed = Spread.of([c["consumed"] for c in counts])
   return Timed(
     arm=arm,
     runs=len(runs),
-    reached=sum(row is not None for row in reached),
+    reached=len(seeds.reached),
     upstream_ms=settings.upstream_ms,
     upstream_jitter=settings.upstream_jitter,
     downstream_ms=1_000 * downstream,
@@ -282,7 +296,8 @@ def _timed_arm(arm, runs):
     consumed=consumed,
     copies=statistics.median(c["emitted"] / c["trained"] for c in counts),
     waiting=statistics.median(c["wait_seconds"] / c["seconds"] for c in counts),
-    seconds=Spread.of([row["seconds"] if row else NEVER for row in reached]),
+    seeds=seeds,
+    seconds=Spread.of(seeds.values),
     expected_seconds=consumed.median * per_example,
     speedup=None,
     expected_speedup=timing.speedup(arm.factor, ratio=ratio),
@@ -292,14 +307,6 @@ def _timed_arm(arm, runs):
 def _seconds_per_copy(counts):
   return (counts["seconds"] - counts["wait_seconds"]) / counts["emitted"]
 
-
-def _by_arm(finished):
-  return _groups(finished, lambda settings: settings.arm, measure="target")
-
-
-def _name_with_schedule(settings):
-  per_epoch = ", rate per epoch" if settings.is_per_epoch else ""
-  return f"{settings.arm}{per_epoch}"
 
 
 def _groups(finished, key, *, measure):

@@ -1,6 +1,6 @@
 """The figure of the benchmark suite `stall`: what an echo waits and repeats.
 
-  python -m experiments.figures --stall=stall.json --output_dir=figures
+python -m experiments.figures --stall=stall.json --output_dir=figures
 """
 
 from __future__ import annotations

@@ -1,0 +1,170 @@
+"""Which recorded runs compare: those that differ in nothing but the arm.
+
+```python
+finished = load(["digits.jsonl", "fashion.jsonl"])
+for comparison in split(finished, "target"):
+  comparison.name      # "workload=... preset=fashion": how it differs
+  comparison.runs
+for sweep in sweeps(split(finished, "target"), "batch_size"):
+  ...                  # comparisons that differ in their batch size only
+```
+
+A comparison of several batch sizes or buffers is recorded as several files, one
+value of the flag each, and read together here.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+
+from absl import logging
+
+from experiments import records
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+  """Runs of one measure, alike but for what may vary between arms.
+
+  Attributes:
+    conditions: What they have in common: settings and environment, by name.
+    differing: Names of the conditions in which it differs from the others that
+      it was split from.
+    runs: Their records.
+  """
+
+  conditions: dict
+  differing: tuple[str, ...]
+  runs: list
+
+  @property
+  def name(self):
+    """How it differs from the other comparisons, "" if there are none."""
+    return self.name_without(())
+
+  def name_without(self, names):
+    """Returns the name but for these conditions."""
+    return " ".join(
+      f"{name}={self.conditions.get(name)}"
+      for name in self.differing
+      if name not in names
+    )
+
+
+def load(paths):
+  """Returns the records in some files, each run once.
+
+  Raises:
+    ValueError: If a line is no record; the message names file and line.
+    OSError: If a file can't be read.
+  """
+  finished = {}
+  for path in paths:
+    loaded = records.load(path)
+    known = len(finished)
+    for record in loaded:
+      finished.setdefault(_identity(record), record)
+    repeated = len(loaded) - (len(finished) - known)
+    if repeated:
+      logging.warning(
+        "%s: %d runs are recorded twice, the first counts", path, repeated
+      )
+  return list(finished.values())
+
+
+def split(finished, measure):
+  """Returns the comparisons of one measure that runs are, in their order.
+
+  Args:
+    finished: List of records.
+    measure: One of `settings.MEASURES`.
+
+  Raises:
+    ValueError: If runs that are alike had different learning rates.
+  """
+  groups = collections.defaultdict(list)
+  for run in finished:
+    if run["settings"]["measure"] == measure:
+      groups[_freeze(_conditions(run))].append(run)
+  conditions = [_conditions(runs[0]) for runs in groups.values()]
+  names = differing(conditions)
+  for runs in groups.values():
+    _check_learning_rates(runs)
+  return [
+    Comparison(common, names, runs)
+    for common, runs in zip(conditions, groups.values())
+  ]
+
+
+def sweeps(comparisons, over, *, following=()):
+  """Returns lists of comparisons that differ in one condition, sorted by it.
+
+  Args:
+    comparisons: What `split` returned.
+    over: Name of the condition.
+    following: Names of others that may change with it, one value for each.
+  """
+  ignored = (over, *following)
+  groups = collections.defaultdict(list)
+  for comparison in comparisons:
+    rest = {n: v for n, v in comparison.conditions.items() if n not in ignored}
+    groups[_freeze(rest)].append(comparison)
+  found = []
+  for group in groups.values():
+    values = [comparison.conditions[over] for comparison in group]
+    if len(set(values)) < len(values):
+      # Which of them to take, nobody can say.
+      logging.warning(
+        "no sweep over %s: runs of one value differ in %s",
+        over,
+        ", ".join(differing([c.conditions for c in group])),
+      )
+    elif len(values) > 1:
+      found.append(sorted(group, key=lambda c: c.conditions[over]))
+  return found
+
+
+def differing(conditions):
+  """Returns the names of the conditions that are not the same for all.
+
+  Args:
+    conditions: List of `Comparison.conditions`.
+  """
+  names = dict.fromkeys(name for one in conditions for name in one)
+  return tuple(
+    name
+    for name in names
+    if len({json.dumps(one.get(name)) for one in conditions}) > 1
+  )
+
+
+def _identity(record):
+  settings = records.settings_of(record).to_dict()
+  return _freeze({"settings": settings, "under": record["environment"]})
+
+
+def _conditions(run):
+  """Settings, those included that older records do without, and versions."""
+  settings = records.settings_of(run).to_dict()
+  free = (*records.VARYING, "learning_rate", "measure")
+  kept = {name: v for name, v in settings.items() if name not in free}
+  return {**kept, **run["environment"]}
+
+
+def _freeze(fields):
+  return json.dumps(fields, sort_keys=True)
+
+
+def _check_learning_rates(runs):
+  """Refuses an arm whose runs were not trained alike, such as trials."""
+  rates = {}
+  for run in runs:
+    settings = records.settings_of(run)
+    first = rates.setdefault(settings.arm, settings.learning_rate)
+    if settings.learning_rate != first:
+      raise ValueError(
+        f"{settings.arm}, {settings.measure}: was recorded with learning_rate="
+        f"{first} and {settings.learning_rate}: such runs do not compare"
+      )

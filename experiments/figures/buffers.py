@@ -1,0 +1,106 @@
+"""What a shuffle buffer behind the echo repairs: fresh examples, distinct ones.
+
+On the left the fresh examples to the hardest target over the size of the
+buffer, on the right how much of a batch is distinct. An arm without a buffer
+stands at the left end of the line of the one with it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+from experiments import summary
+from experiments.arms import Arm
+from experiments.figures.drawing import (
+  COLORS,
+  add_legend,
+  count_upwards,
+  draw_line,
+  explain,
+  name_ticks,
+  panels,
+)
+from experiments.seeds import NEVER, Seeds
+
+OVER = "echo_buffer"
+FOLLOWING = ()
+
+
+def draw(sweep):
+  """Returns the figure of comparisons that differ in their shuffle buffer.
+
+  Args:
+    sweep: A list of them, sorted by it.
+
+  Returns:
+    A figure; None if no echo was run with two sizes, none at all being one.
+  """
+  lines = by_size(sweep)
+  lines = {arm: line for arm, line in lines.items() if len(line) > 1}
+  if not lines:
+    return None
+  runs = [run for one in sweep for run in one.runs]
+  target = summary.targets(runs)[-1]
+  sizes = sorted({size for line in lines.values() for size in line})
+  figure, (fresh, distinct) = panels(2, height=4.4)
+  _draw_baseline(fresh, runs, target)
+  for index, (arm, line) in enumerate(lines.items()):
+    # Evenly spaced, since none at all is one of the sizes.
+    places = [sizes.index(size) for size in line]
+    needed = [Seeds.to_target(runs, target) for runs in line.values()]
+    style = {"color": COLORS[index % len(COLORS)], "label": str(arm)}
+    draw_line(fresh, places, needed, **style)
+    draw_line(distinct, places, [_shares(r) for r in line.values()], **style)
+  metric = summary.metric_name(runs)
+  fresh.set_ylabel(f"fresh examples to {metric} {target:g}")
+  count_upwards(fresh)
+  distinct.set_ylabel("distinct examples in a batch, share")
+  names = [f"{size:,}" if size else "none" for size in sizes]
+  for axes in (fresh, distinct):
+    axes.set_xlabel("shuffle buffer, fresh examples")
+    name_ticks(axes.xaxis, range(len(sizes)), names)
+  add_legend(fresh)
+  explain(figure, sweep)
+  return figure
+
+
+def by_size(sweep):
+  """Returns the runs of every shuffled echo by the size of its buffer.
+
+  Args:
+    sweep: List of comparisons that differ in their shuffle buffer.
+
+  Returns:
+    A dict from an arm to a dict from the size to its runs; size 0 has those of
+    the arm without a shuffle. They do not depend on the size, so that of each
+    seed the first counts.
+  """
+  found = collections.defaultdict(lambda: collections.defaultdict(list))
+  for comparison in sweep:
+    for arm, runs in summary.by_arm(comparison.runs).items():
+      if arm != Arm():
+        size = comparison.conditions[OVER] if arm.shuffle else 0
+        found[dataclasses.replace(arm, shuffle=True)][size] += runs
+  return {
+    arm: {size: _once(runs) for size, runs in sorted(line.items())}
+    for arm, line in found.items()
+  }
+
+
+def _once(runs):
+  """The first run of each seed."""
+  seeds = [run["settings"]["seed"] for run in runs]
+  return [run for i, run in enumerate(runs) if seeds[i] not in seeds[:i]]
+
+
+def _shares(runs):
+  return Seeds.of([run["counts"]["distinct_share"] for run in runs])
+
+
+def _draw_baseline(axes, runs, target):
+  """Draws what no echo needs, which depends on no buffer, as a line."""
+  baseline = _once(summary.by_arm(runs).get(Arm(), []))
+  seeds = Seeds.to_target(baseline, target)
+  if seeds.reached and seeds.median < NEVER:
+    axes.axhline(seeds.median, color="black", linestyle="--", label="baseline")

@@ -1,0 +1,144 @@
+import logging
+
+import pytest
+
+from experiments import comparisons, records
+
+
+def _write(path, *finished):
+  with records.RecordFile(path) as file:
+    for record in finished:
+      file.append(record)
+  return path
+
+
+def _made_under(record, **environment):
+  return {
+    **record,
+    "environment": {**record["environment"], **environment},
+  }
+
+
+def test_arms_seeds_and_upstreams_are_one_comparison(make_record):
+  finished = [
+    make_record(seed=0),
+    make_record(seed=1),
+    make_record("after_batch", learning_rate=0.1),
+    make_record(upstream_ms=2.0, upstream_jitter=0.5),
+  ]
+  (one,) = comparisons.split(finished, "target")
+  assert one.runs == finished
+  assert one.name == ""
+  assert comparisons.split(finished, "final") == []
+
+
+@pytest.mark.parametrize(
+  "name, values",
+  [
+    ("batch_size", (8, 16)),
+    ("echo_buffer", (16, 32)),
+    ("preset", ("small", "fashion")),
+    ("max_steps", (4, 5)),
+    ("implementation", ("native", "graph")),
+  ],
+)
+def test_other_settings_are_another_comparison(make_record, name, values):
+  finished = [make_record(**{name: value}) for value in values]
+  found = comparisons.split(finished, "target")
+  assert [one.runs for one in found] == [finished[:1], finished[1:]]
+  assert [one.name for one in found] == [f"{name}={v}" for v in values]
+
+
+def test_other_versions_are_another_comparison(make_record):
+  finished = [
+    make_record(),
+    _made_under(make_record(seed=1), tensorflow="2.15.1"),
+  ]
+  found = comparisons.split(finished, "target")
+  assert [one.name for one in found] == [
+    "tensorflow=2.21.0",
+    "tensorflow=2.15.1",
+  ]
+
+
+def test_a_record_that_lacks_a_setting_has_the_value_that_was_meant(
+  make_record,
+):
+  older = make_record()
+  del older["settings"]["upstream_jitter"]
+  del older["settings"]["arm"]["last_factor"]
+  assert len(comparisons.split([older, make_record(seed=1)], "target")) == 1
+
+
+def test_an_arm_that_was_trained_at_two_rates_does_not_compare(make_record):
+  trials = [make_record(learning_rate=rate) for rate in (0.001, 0.002)]
+  with pytest.raises(ValueError, match="baseline.*learning_rate=0.001 and"):
+    comparisons.split(trials, "target")
+
+
+def test_several_files_are_read_as_one(make_record, tmp_path):
+  first, second = make_record(seed=0), make_record(batch_size=16)
+  paths = [_write(tmp_path / "a", first), _write(tmp_path / "b", second)]
+  assert comparisons.load(paths) == [first, second]
+
+
+def test_a_run_that_is_in_two_files_counts_once_and_is_told(
+  make_record, tmp_path, caplog
+):
+  first, again = make_record(consumed=800), make_record(consumed=900)
+  paths = [_write(tmp_path / "a", first), _write(tmp_path / "b", again)]
+  with caplog.at_level(logging.WARNING):
+    assert comparisons.load(paths) == [first]
+  assert "b: 1 runs are recorded twice" in caplog.text
+
+
+@pytest.mark.parametrize("broken", ['{"format": 1, "da', "", "null", "{}"])
+def test_a_broken_line_is_told_with_its_file_among_several(
+  make_record, tmp_path, broken
+):
+  whole = _write(tmp_path / "whole.jsonl", make_record())
+  half = _write(tmp_path / "half.jsonl", make_record())
+  half.write_text(f"{half.read_text()}{broken}\n")
+  with pytest.raises(ValueError, match=r"half.jsonl:2: not the record"):
+    comparisons.load([whole, half])
+
+
+def test_a_sweep_is_sorted_and_differs_in_one_condition(make_record):
+  finished = [
+    make_record(batch_size=size, echo_buffer=buffer)
+    for size in (32, 8)
+    for buffer in (64, 128)
+  ]
+  found = comparisons.split(finished, "target")
+  sweeps = comparisons.sweeps(found, "batch_size")
+  assert [
+    [(c.conditions["batch_size"], c.conditions["echo_buffer"]) for c in sweep]
+    for sweep in sweeps
+  ] == [[(8, 64), (32, 64)], [(8, 128), (32, 128)]]
+
+
+def test_what_follows_the_swept_setting_may_differ_with_it(make_record):
+  finished = [
+    make_record(batch_size=8, max_steps=100),
+    make_record(batch_size=32, max_steps=25),
+  ]
+  found = comparisons.split(finished, "target")
+  assert comparisons.sweeps(found, "batch_size") == []
+  following = ("max_steps",)
+  (sweep,) = comparisons.sweeps(found, "batch_size", following=following)
+  assert sweep == found
+
+
+def test_two_candidates_for_one_value_are_told_and_make_no_sweep(
+  make_record, caplog
+):
+  finished = [
+    make_record(batch_size=8, max_steps=100),
+    make_record(batch_size=8, max_steps=50),
+    make_record(batch_size=32, max_steps=25),
+  ]
+  found = comparisons.split(finished, "target")
+  with caplog.at_level(logging.WARNING):
+    assert not comparisons.sweeps(found, "batch_size", following=("max_steps",))
+  assert "no sweep over batch_size" in caplog.text
+  assert "max_steps" in caplog.text
