@@ -101,6 +101,8 @@ def split(finished, measure):
 def sweeps(comparisons, over, *, following=()):
   """Returns lists of comparisons that differ in one condition, sorted by it.
 
+  A list of one is a comparison that no other goes with.
+
   Args:
     comparisons: What `split` returned.
     over: Name of the condition.
@@ -121,7 +123,8 @@ def sweeps(comparisons, over, *, following=()):
         over,
         ", ".join(differing([c.conditions for c in group])),
       )
-    elif len(values) > 1:
+      found += [[comparison] for comparison in group]
+    else:
       found.append(sorted(group, key=lambda c: c.conditions[over]))
   return found
 

@@ -182,6 +182,15 @@ def targets(finished):
   return runs[0]["settings"]["targets"] if runs else []
 
 
+def own_target(finished):
+  """Returns the hardest target that every baseline run reaches, or None."""
+  baseline = by_arm(finished).get(Arm(), [])
+  for target in reversed(targets(finished)):
+    if baseline and all(run["to_target"][f"{target:g}"] for run in baseline):
+      return target
+  return None
+
+
 def order(settings):
   """Returns a sort key: how far down the echo stands, then its factor."""
   arm = settings.arm

@@ -89,16 +89,15 @@ def save(figures, output_dir):
 
 
 def _sweeps(finished, module):
-  """The lists of comparisons that a module draws, by what else they differ in.
-
-  One by itself may be enough: it stands for all that no sweep has.
-  """
+  """What a module draws, by what else the lists of comparisons differ in."""
   found = comparisons.split(finished, "target")
-  swept = comparisons.sweeps(found, module.OVER, following=module.FOLLOWING)
-  within = {one.name for sweep in swept for one in sweep}
-  alone = {one.name: [one] for one in found if one.name not in within}
   within = (module.OVER, *module.FOLLOWING)
-  return {**alone, **{sweep[0].name_without(within): sweep for sweep in swept}}
+  return {
+    sweep[0].name_without(within if len(sweep) > 1 else ()): sweep
+    for sweep in comparisons.sweeps(
+      found, module.OVER, following=module.FOLLOWING
+    )
+  }
 
 
 def _file_name(figure, condition):

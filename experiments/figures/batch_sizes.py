@@ -35,7 +35,7 @@ def draw(sweep):
   Returns:
     A figure with a panel per factor; None if fewer than two have a target.
   """
-  points = [(one, own_target(one.runs)) for one in sweep]
+  points = [(one, summary.own_target(one.runs)) for one in sweep]
   points = [(one, target) for one, target in points if target is not None]
   if len(points) < 2:
     return None
@@ -49,15 +49,6 @@ def draw(sweep):
   add_legend(figure.axes[0])
   explain(figure, [one for one, _ in points])
   return figure
-
-
-def own_target(runs):
-  """Returns the hardest target that every baseline run reaches, or None."""
-  baseline = summary.by_arm(runs).get(Arm(), [])
-  for target in reversed(summary.targets(runs)):
-    if baseline and all(run["to_target"][f"{target:g}"] for run in baseline):
-      return target
-  return None
 
 
 def _draw_panel(axes, points, runs_of, factor):

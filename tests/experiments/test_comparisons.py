@@ -123,7 +123,8 @@ def test_what_follows_the_swept_setting_may_differ_with_it(make_record):
     make_record(batch_size=32, max_steps=25),
   ]
   found = comparisons.split(finished, "target")
-  assert comparisons.sweeps(found, "batch_size") == []
+  alone = [[one] for one in found]
+  assert comparisons.sweeps(found, "batch_size") == alone
   following = ("max_steps",)
   (sweep,) = comparisons.sweeps(found, "batch_size", following=following)
   assert sweep == found
@@ -138,7 +139,9 @@ def test_two_candidates_for_one_value_are_told_and_make_no_sweep(
     make_record(batch_size=32, max_steps=25),
   ]
   found = comparisons.split(finished, "target")
+  following = ("max_steps",)
   with caplog.at_level(logging.WARNING):
-    assert not comparisons.sweeps(found, "batch_size", following=("max_steps",))
+    sweeps = comparisons.sweeps(found, "batch_size", following=following)
+  assert sweeps == [[one] for one in found]
   assert "no sweep over batch_size" in caplog.text
   assert "max_steps" in caplog.text

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from experiments import comparisons, figures, records
-from experiments.figures import batch_sizes, best_values, drawing, targets
+from experiments import comparisons, figures, records, summary
+from experiments.figures import best_values, drawing, targets
 
 ROOT = pathlib.Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "experiments" / "results").glob("*.jsonl"))
@@ -136,8 +136,8 @@ def test_a_batch_size_has_the_target_that_its_own_baseline_reaches(
     *_runs(make_record, "after_batch", [700, 800], batch_size=16),
   ]
   small, large = comparisons.split(finished, "target")
-  assert batch_sizes.own_target(small.runs) == 0.5
-  assert batch_sizes.own_target(large.runs) == 0.9
+  assert summary.own_target(small.runs) == 0.5
+  assert summary.own_target(large.runs) == 0.9
   (axes,) = figures.draw(finished)["batch_sizes"].axes
   lines = _labelled(axes)
   assert lines["baseline"] == [(8, 900), (16, 1850)]
@@ -150,8 +150,8 @@ def test_a_batch_size_whose_baseline_reaches_nothing_has_no_target(
   make_record,
 ):
   missed = [make_record(metric=0.1), make_record("after_batch", metric=0.9)]
-  assert batch_sizes.own_target(missed) is None
-  assert batch_sizes.own_target([make_record("after_batch")]) is None
+  assert summary.own_target(missed) is None
+  assert summary.own_target([make_record("after_batch")]) is None
   larger = make_record(batch_size=16)
   assert "batch_sizes" not in figures.draw([*missed, larger])
 

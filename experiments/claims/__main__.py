@@ -1,0 +1,35 @@
+"""Prints the verdicts on recorded runs as tables in Markdown.
+
+python -m experiments.claims --results=a.jsonl,b.jsonl
+"""
+
+from __future__ import annotations
+
+from absl import flags
+
+from experiments import claims, command_line, comparisons
+
+_RESULTS = flags.DEFINE_list(
+  "results",
+  None,
+  "Paths of files of recorded runs, a comma-separated list.",
+  required=True,
+)
+
+
+def main():
+  with command_line.refusing_in_one_line():
+    tables = _judge()
+  print("\n".join(tables), end="")
+
+
+def _judge():
+  try:
+    finished = comparisons.load(_RESULTS.value)
+  except OSError as error:
+    raise ValueError(f"--results: {error}") from None
+  return [claims.markdown(recorded) for recorded in claims.group(finished)]
+
+
+if __name__ == "__main__":
+  command_line.run(main)
