@@ -9,6 +9,7 @@ seeds.median, seeds.interval
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import statistics
 
@@ -60,7 +61,7 @@ class Seeds:
     pairs = zip(self.values, self.ends)
     return [end for value, end in pairs if not math.isfinite(value)]
 
-  @property
+  @functools.cached_property
   def interval(self):
     """Bounds of the median, cut where runs ended; None if there are none."""
     low, high = intervals.of_median(self.values)
