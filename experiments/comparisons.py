@@ -153,7 +153,9 @@ def _conditions(run):
   settings = records.settings_of(run).to_dict()
   free = (*records.VARYING, "learning_rate", "measure")
   kept = {name: v for name, v in settings.items() if name not in free}
-  return {**kept, **run["environment"]}
+  # By the names of their flags: which of several differs has to be told.
+  training = kept.pop("training")
+  return {**kept, **training, **run["environment"]}
 
 
 def _freeze(fields):

@@ -3,6 +3,7 @@ import logging
 import pytest
 
 from experiments import comparisons, records
+from experiments.training_settings import TrainingSettings
 
 
 def _write(path, *finished):
@@ -47,6 +48,16 @@ def test_other_settings_are_another_comparison(make_record, name, values):
   found = comparisons.split(finished, "target")
   assert [one.runs for one in found] == [finished[:1], finished[1:]]
   assert [one.name for one in found] == [f"{name}={v}" for v in values]
+
+
+def test_another_way_to_train_is_another_comparison(make_record):
+  half = TrainingSettings(precision="mixed_bfloat16")
+  finished = [make_record(), make_record(training=half)]
+  found = comparisons.split(finished, "target")
+  assert [one.name for one in found] == [
+    "precision=float32",
+    "precision=mixed_bfloat16",
+  ]
 
 
 def test_other_versions_are_another_comparison(make_record):
