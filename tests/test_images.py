@@ -128,6 +128,29 @@ class TestRandomCrop:
     assert len(np.unique(batch.reshape(4, -1), axis=0)) == 4
 
 
+class TestRandomCropOfADecodedImage:
+  @pytest.mark.parametrize("seed", range(5))
+  def test_it_is_the_crop_that_its_file_would_give(self, seed):
+    png = coordinates_png()
+    options = {"seed": (0, seed), "area": (0.1, 0.5)}
+    np.testing.assert_array_equal(
+      images.random_crop(tf.io.decode_png(png), (32, 48), **options),
+      images.decode_and_random_crop(png, (32, 48), **options),
+    )
+
+  def test_each_copy_behind_an_echo_has_a_window_of_its_own(self, photo):
+    pipeline = tfecho.Pipeline(
+      tf.data.Dataset.from_tensors(photo),
+      decode=lambda contents: tf.io.decode_jpeg(contents, channels=3),
+      augment=lambda image, seed: images.random_crop(image, 32, seed=seed),
+      batch_size=4,
+    )
+    dataset = pipeline.dataset(echo_after="decode", factor=4, echo_buffer=0)
+    assert dataset.element_spec.shape.as_list()[1:] == [32, 32, 3]
+    batch = next(iter(dataset)).numpy()
+    assert len(np.unique(batch.reshape(4, -1), axis=0)) == 4
+
+
 class TestKindsOfFiles:
   @pytest.mark.parametrize(
     "mode, channels",
@@ -208,6 +231,13 @@ class TestBadArguments:
     arguments = {"contents": photo, "size": 8, "seed": (0, 0), **arguments}
     with pytest.raises(ValueError, match=message):
       images.decode_and_random_crop(**arguments)
+
+  @pytest.mark.parametrize(
+    "image", [np.zeros([2, 2, 3]), np.zeros([2, 2], np.uint8)]
+  )
+  def test_so_is_what_is_no_decoded_image(self, image):
+    with pytest.raises(ValueError, match=f"`image` .* got {image.dtype} of"):
+      images.random_crop(image, 8, seed=(0, 0))
 
   @pytest.mark.parametrize("fraction", [0, 1.1, -1])
   def test_so_is_a_fraction(self, photo, fraction):

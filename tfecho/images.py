@@ -11,7 +11,7 @@ the part that is wanted, and only as finely as it will be shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -72,22 +72,50 @@ def decode_and_random_crop(
     Szegedy et al., "Going Deeper with Convolutions", arXiv 1409.4842.
   """
   height, width = _checked_size(size)
-  seed = _checked_seed(seed)
-  area = _checked_range("area", area, at_most=1.0)
-  aspect_ratio = _checked_range("aspect_ratio", aspect_ratio)
+  draw = _checked_draw(seed, area, aspect_ratio)
   contents = _checked_contents(contents, channels, file)
-  begin, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
-    _shape(contents),
-    bounding_boxes=tf.zeros([1, 0, 4]),
-    seed=seed,
-    min_object_covered=0.0,
-    aspect_ratio_range=aspect_ratio,
-    area_range=area,
-    max_attempts=10,
-    use_image_if_no_bounding_boxes=True,
-  )
-  window = tf.concat([begin[:2], extent[:2]], axis=0)
+  window = draw(_shape(contents))
   return _decode(contents, window, (height, width), channels)
+
+
+def random_crop(
+  image: tf.Tensor,
+  size: int | Sequence[int],
+  *,
+  seed: tf.Tensor,
+  area: Sequence[float] = (0.08, 1.0),
+  aspect_ratio: Sequence[float] = (3 / 4, 4 / 3),
+) -> tf.Tensor:
+  """Cuts a random window out of a decoded image, scaled to `size`.
+
+  For behind an echo after decode, where each copy of an image is to get a
+  window of its own. It is that of `decode_and_random_crop`, which is faster
+  where an image is used once.
+
+  >>> image = tf.zeros([64, 48, 3], tf.uint8)
+  >>> tfecho.images.random_crop(image, 32, seed=(1, 2)).shape
+  TensorShape([32, 32, 3])
+
+  Args:
+    image: uint8, shape [height, width, channels].
+    size: as for `decode_and_random_crop`, and so are the others.
+    seed: shape [2], two whole numbers.
+    area: smallest and largest share of the image that the window covers.
+    aspect_ratio: smallest and largest width of the window over its height.
+
+  Returns:
+    uint8, shape [height, width, channels], without antialiasing, as is
+    customary.
+
+  Raises:
+    ValueError: if an argument is not as described.
+  """
+  size = _checked_size(size)
+  draw = _checked_draw(seed, area, aspect_ratio)
+  image = _checked_image(image)
+  window = draw(tf.shape(image))
+  crop = tf.image.crop_to_bounding_box(image, *tf.unstack(window))
+  return _resize(crop, size)
 
 
 def decode_and_center_crop(
@@ -200,8 +228,11 @@ def _decode(
     lambda: _crop_jpeg(contents, window, size, channels),
   )
   image.set_shape([None, None, channels])
-  resized = tf.image.resize(image, size)
-  return tf.cast(tf.round(resized), tf.uint8)
+  return _resize(image, size)
+
+
+def _resize(image: tf.Tensor, size: tuple[int, int]) -> tf.Tensor:
+  return tf.cast(tf.round(tf.image.resize(image, size)), tf.uint8)
 
 
 def _crop_png(
@@ -243,6 +274,40 @@ def _checked_size(size: Any) -> tuple[int, int]:
     raise ValueError(f"`size` must be a height and a width, got {size!r}")
   height, width = (checked_int("size", side, at_least=1) for side in sides)
   return height, width
+
+
+def _checked_draw(
+  seed: Any, area: Sequence[float], aspect_ratio: Sequence[float]
+) -> Callable[[tf.Tensor], tf.Tensor]:
+  """Returns a function from the shape of an image to a window in it."""
+  seed = _checked_seed(seed)
+  area = _checked_range("area", area, at_most=1.0)
+  aspect_ratio = _checked_range("aspect_ratio", aspect_ratio)
+
+  def draw(shape: tf.Tensor) -> tf.Tensor:
+    begin, extent, _ = tf.image.stateless_sample_distorted_bounding_box(
+      shape,
+      bounding_boxes=tf.zeros([1, 0, 4]),
+      seed=seed,
+      min_object_covered=0.0,
+      aspect_ratio_range=aspect_ratio,
+      area_range=area,
+      max_attempts=10,
+      use_image_if_no_bounding_boxes=True,
+    )
+    return tf.concat([begin[:2], extent[:2]], axis=0)
+
+  return draw
+
+
+def _checked_image(image: Any) -> tf.Tensor:
+  image = tf.convert_to_tensor(image)
+  if image.dtype != tf.uint8 or image.shape.rank not in (3, None):
+    raise ValueError(
+      "`image` must be uint8 of shape [height, width, channels], got"
+      f" {image.dtype.name} of shape {image.shape}"
+    )
+  return image
 
 
 def _checked_seed(seed: Any) -> tf.Tensor:
