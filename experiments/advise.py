@@ -50,6 +50,7 @@ _OUTPUT = flags.DEFINE_string(
 
 
 def main():
+  workload_flags.use_data_dir()
   with command_line.refusing_in_one_line():
     workload = workloads.get(
       workload_flags.WORKLOAD.value, workload_flags.PRESET.value

@@ -107,6 +107,7 @@ def request(*, seeds, upstream_ms=0.0, **options):
   Raises:
     ValueError: If a list has something else than numbers where it needs them.
   """
+  workload_flags.use_data_dir()
   targets = _TARGETS.value and numbers("targets", _TARGETS.value)
   return planning.Request(
     workload=workload_flags.WORKLOAD.value,

@@ -117,6 +117,7 @@ _RESULT = "result.json"
 
 
 def main():
+  workload_flags.use_data_dir()
   with command_line.refusing_in_one_line():
     workload = workloads.get(
       workload_flags.WORKLOAD.value, workload_flags.PRESET.value

@@ -16,6 +16,7 @@ from experiments.workloads.workload import Workload
 
 NAMES = (
   "resnet32_cifar10",
+  "resnet50_imagenet",
   "transformer_lm1b",
   "transformer_common_crawl",
 )

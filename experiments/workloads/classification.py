@@ -1,6 +1,6 @@
 """What all image classification has in common: loss, metric, augmentation.
 
-Images are float32, labels the numbers of the classes, outputs are logits.
+Labels are the numbers of the classes, outputs are logits.
 """
 
 import keras
@@ -55,6 +55,20 @@ def pad_and_crop(padding):
     return tf.image.stateless_random_crop(padded, image.shape, seed), label
 
   return augment
+
+
+def momentum(learning_rate):
+  """Returns the optimizer that residual networks are trained with.
+
+  The papers add 1e-4 times a weight to its gradient. A momentum of 0.9 makes
+  that ten times as much, which is what is subtracted here. Biases and the
+  parameters of batch normalization are left alone.
+  """
+  optimizer = keras.optimizers.SGD(
+    learning_rate, momentum=0.9, nesterov=True, weight_decay=1e-3
+  )
+  optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
+  return optimizer
 
 
 def _cross_entropy():

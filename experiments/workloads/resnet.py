@@ -1,30 +1,38 @@
-"""Residual networks for small images, of depth 6n + 2.
+"""Residual networks: those for small images, and those with bottlenecks.
 
 ```python
 model = cifar_resnet(depth=32, input_shape=(32, 32, 3), classes=10)
+model = bottleneck_resnet((3, 4, 6, 3), input_shape=(224, 224, 3), classes=1000)
 ```
 
-A convolution, three stages of n basic blocks with 16, 32 and 64 channels, the
-mean over all positions and a linear layer: n = 1 is ResNet-8 with 78 k
-parameters, n = 5 is ResNet-32 with 470 k.
+The first is a convolution, three stages of n basic blocks with 16, 32 and 64
+channels, the mean over all positions and a linear layer: n = 1 is ResNet-8 with
+78 k parameters, n = 5 is ResNet-32 with 464 k. The second is ResNet-50 with
+25.6 M.
 
 Source: K. He, X. Zhang, S. Ren, J. Sun, "Deep Residual Learning for Image
-Recognition", arXiv 1512.03385, section 4.2. Where the number of channels
-changes, the shortcut is a 1x1 convolution (their option B).
+Recognition", arXiv 1512.03385, sections 4.1 and 4.2.
 """
 
 import keras
 
-_WIDTHS = (16, 32, 64)
+_CIFAR_WIDTHS = (16, 32, 64)
+
+SHORTCUTS = ("padding", "projection")
 
 
-def cifar_resnet(depth, *, input_shape, classes, momentum=0.9):
-  """Builds the network; its outputs are logits in float32.
+def cifar_resnet(
+  depth, *, input_shape, classes, shortcuts="projection", momentum=0.9
+):
+  """Builds a network for small images; its outputs are logits in float32.
 
   Args:
     depth: Number of layers with weights: 6n + 2 for an integer n >= 1.
     input_shape: Height, width and channels of an image.
     classes: Number of logits.
+    shortcuts: What they are where the number of channels changes: "padding"
+      with zeros, which has no parameters and is what the paper does here (its
+      option A), or a "projection", a 1x1 convolution (its option B).
     momentum: Of the running means in batch normalization, per step. Runs of a
       few hundred steps need less than Keras' default of 0.99, which would
       still remember the start.
@@ -34,35 +42,105 @@ def cifar_resnet(depth, *, input_shape, classes, momentum=0.9):
     logits of shape [batch, classes].
 
   Raises:
-    ValueError: If `depth` is not 6n + 2.
+    ValueError: If `depth` is not 6n + 2, or there are no such shortcuts.
   """
   blocks, remainder = divmod(depth - 2, 6)
   if blocks < 1 or remainder:
     raise ValueError(
       f"`depth` must be 6n + 2 for an integer n >= 1, got {depth}"
     )
+  if shortcuts not in SHORTCUTS:
+    raise ValueError(
+      f"`shortcuts` must be one of {', '.join(SHORTCUTS)}, got {shortcuts!r}"
+    )
   images = keras.Input(input_shape)
-  x = _normalize(_convolve(images, _WIDTHS[0]), momentum)
+  x = _normalize(_convolve(images, _CIFAR_WIDTHS[0]), momentum)
   x = keras.layers.Activation("relu")(x)
-  for stage, width in enumerate(_WIDTHS):
+  for stage, width in enumerate(_CIFAR_WIDTHS):
     for block in range(blocks):
       stride = 2 if stage > 0 and block == 0 else 1
-      x = _basic_block(x, width, stride, momentum)
+      x = _basic_block(x, width, stride, shortcuts, momentum)
+  return _classifier(images, x, classes, name=f"resnet{depth}")
+
+
+def bottleneck_resnet(
+  blocks, *, input_shape, classes, width=64, momentum=0.9
+):
+  """Builds a network of bottleneck blocks; its outputs are logits in float32.
+
+  Unlike the one in `keras.applications` it halves the image in the 3x3
+  convolutions, not before, has no biases beside batch normalization, and every
+  block begins as the identity: what ResNet-50 needs to reach 76 %, as reported
+  since (Goyal et al., arXiv 1706.02677, section 5.1).
+
+  Args:
+    blocks: Number of blocks in each stage; (3, 4, 6, 3) is ResNet-50. The image
+      has half the height and width in each stage, and twice the channels.
+    input_shape: Height, width and channels of an image.
+    classes: Number of logits.
+    width: Channels inside of the blocks in the first stage.
+    momentum: As for `cifar_resnet`.
+
+  Returns:
+    A `keras.Model` from images, uint8 of shape [batch, *input_shape], to logits
+    of shape [batch, classes].
+  """
+  images = keras.Input(input_shape, dtype="uint8")
+  x = keras.layers.Rescaling(1 / 127.5, offset=-1)(images)
+  x = _normalize(_convolve(x, width, stride=2, kernel_size=7), momentum)
+  x = keras.layers.Activation("relu")(x)
+  x = keras.layers.MaxPooling2D(3, strides=2, padding="same")(x)
+  for stage, count in enumerate(blocks):
+    for block in range(count):
+      stride = 2 if stage > 0 and block == 0 else 1
+      x = _bottleneck_block(x, width * 2**stage, stride, momentum)
+  depth = 3 * sum(blocks) + 2
+  return _classifier(images, x, classes, name=f"resnet{depth}")
+
+
+def _classifier(images, x, classes, name):
   x = keras.layers.GlobalAveragePooling2D()(x)
   # float32 also under a mixed-precision policy: the loss needs the range.
   logits = keras.layers.Dense(classes, dtype="float32")(x)
-  return keras.Model(images, logits, name=f"resnet{depth}")
+  return keras.Model(images, logits, name=name)
 
 
-def _basic_block(x, width, stride, momentum):
+def _basic_block(x, width, stride, shortcuts, momentum):
   shortcut = x
   if x.shape[-1] != width:
-    shortcut = _convolve(x, width, stride, kernel_size=1)
-    shortcut = _normalize(shortcut, momentum)
+    if shortcuts == "padding":
+      shortcut = pad_channels(x, stride)
+    else:
+      shortcut = _project(x, width, stride, momentum)
   x = _normalize(_convolve(x, width, stride), momentum)
   x = keras.layers.Activation("relu")(x)
   x = _normalize(_convolve(x, width), momentum)
   return keras.layers.Activation("relu")(keras.layers.Add()([x, shortcut]))
+
+
+def _bottleneck_block(x, width, stride, momentum):
+  shortcut = x
+  if x.shape[-1] != 4 * width:
+    shortcut = _project(x, 4 * width, stride, momentum)
+  x = _normalize(_convolve(x, width, kernel_size=1), momentum)
+  x = keras.layers.Activation("relu")(x)
+  x = _normalize(_convolve(x, width, stride), momentum)
+  x = keras.layers.Activation("relu")(x)
+  x = _convolve(x, 4 * width, kernel_size=1)
+  # Nothing is added to the shortcut at first.
+  x = _normalize(x, momentum, gamma_initializer="zeros")
+  return keras.layers.Activation("relu")(keras.layers.Add()([x, shortcut]))
+
+
+def _project(x, width, stride, momentum):
+  return _normalize(_convolve(x, width, stride, kernel_size=1), momentum)
+
+
+def pad_channels(x, stride):
+  """Returns every `stride`-th position, beside as many channels of zeros."""
+  x = keras.layers.MaxPooling2D(1, strides=stride)(x)
+  zeros = keras.layers.Rescaling(0.0)(x)
+  return keras.layers.Concatenate()([x, zeros])
 
 
 def _convolve(x, width, stride=1, kernel_size=3):
@@ -76,5 +154,5 @@ def _convolve(x, width, stride=1, kernel_size=3):
   )(x)
 
 
-def _normalize(x, momentum):
-  return keras.layers.BatchNormalization(momentum=momentum)(x)
+def _normalize(x, momentum, **options):
+  return keras.layers.BatchNormalization(momentum=momentum, **options)(x)

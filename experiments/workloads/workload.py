@@ -49,6 +49,8 @@ class Workload:
     targets: Values of the metric, from easy to hard.
     max_steps: Training steps after which a target counts as missed.
     evaluation_steps: Training steps from one evaluation to the next.
+    shuffle_buffer: Number of keys among which the next one is chosen, where
+      not all of them fit into memory; None if they do.
   """
 
   name: str
@@ -72,3 +74,4 @@ class Workload:
   targets: tuple[float, ...]
   max_steps: int
   evaluation_steps: int
+  shuffle_buffer: int | None = None

@@ -1,0 +1,185 @@
+"""The image workloads from their data to a training that goes on again."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from datasets import needs_fashion_mnist, needs_tensorflow_datasets
+from prepared_data import prepare
+
+from experiments import feeding, workloads
+from experiments.data import prepared
+from experiments.workloads import resnet
+from tfecho.training import BackupAndRestore, train
+
+SMALL = [
+  ("resnet32_cifar10", "small"),
+  pytest.param("resnet32_cifar10", "fashion", marks=needs_fashion_mnist),
+  ("resnet50_imagenet", "small"),
+]
+PAPER = [
+  ("resnet32_cifar10", "paper"),
+  ("resnet50_imagenet", "paper"),
+  ("resnet50_imagenet", "paper_fused"),
+]
+STEPS = 4
+
+
+class Steps(keras.callbacks.Callback):
+  """Counts steps, and ends a training as Ctrl-C would after some of them."""
+
+  def __init__(self, at_most=STEPS):
+    super().__init__()
+    self._at_most = at_most
+    self.made = 0
+
+  def on_train_batch_end(self, batch, logs=None):
+    self.made += 1
+    if self.made > self._at_most:
+      raise KeyboardInterrupt
+
+
+def _batches(workload, *, batch_size=2, **echo):
+  pipeline = feeding.plain_pipeline(
+    workload, batch_size=batch_size, shuffle_buffer=1_000, seed=1
+  )
+  return pipeline.dataset(repeat=True, implementation="graph", **echo)
+
+
+def _train(workload, batches, *, steps, epoch_steps, rate, callbacks=()):
+  return train(
+    workload.model,
+    batches,
+    length=f"{steps}ba",
+    epoch=f"{epoch_steps}ba",
+    optimizer=workload.optimizer,
+    learning_rate=rate,
+    loss=workload.loss(),
+    callbacks=callbacks,
+    seed=1,
+    verbose=0,
+    jit_compile=False,
+  )
+
+
+def _evaluate(workload, model):
+  metric = workload.metric()
+  for inputs, labels in workload.validation():
+    metric.update_state(labels, model.predict_on_batch(inputs))
+  return float(metric.result())
+
+
+def _train_with_backup(workload, directory, steps):
+  batches = _batches(
+    workload, echo_after="decode", factor=2, echo_buffer=4
+  )
+  backup = BackupAndRestore(directory, data=batches, every_steps=1)
+  return _train(
+    workload,
+    backup.data,
+    steps=STEPS,
+    epoch_steps=STEPS,
+    rate=0.01,
+    callbacks=[steps, backup],
+  )
+
+
+def _check(workload, directory):
+  """It trains, is interrupted, goes on where it was, and is evaluated."""
+  with pytest.raises(KeyboardInterrupt):
+    _train_with_backup(workload, directory, Steps(at_most=2))
+  rest = Steps()
+  result = _train_with_backup(workload, directory, rest)
+  assert (rest.made, result.steps) == (STEPS - 2, STEPS)
+  assert np.isfinite(result.curve[-1]["loss"])
+  assert 0 <= _evaluate(workload, result.model) <= 1
+
+
+def _with_fewer_layers(workload):
+  """The same with a model that is built in seconds."""
+  shape = workload.validation().element_spec[0].shape[1:]
+  if workload.name == "resnet32_cifar10":
+    model = resnet.cifar_resnet(8, input_shape=shape, classes=10)
+  else:
+    model = resnet.bottleneck_resnet(
+      (1, 1, 1, 1), width=4, input_shape=shape, classes=1_000
+    )
+  return dataclasses.replace(
+    workload, model=lambda: keras.models.clone_model(model)
+  )
+
+
+@pytest.mark.parametrize("name, preset", SMALL)
+def test_a_small_workload_trains_and_goes_on(name, preset, tmp_path):
+  _check(workloads.get(name, preset), tmp_path)
+
+
+def _share_of_the_most_frequent(workload):
+  """The accuracy of whoever always says the same."""
+  labels = np.concatenate([labels for _, labels in workload.validation()])
+  return np.bincount(labels).max() / len(labels)
+
+
+@pytest.mark.parametrize("name, preset", SMALL)
+def test_a_small_workload_learns(name, preset):
+  workload = workloads.get(name, preset)
+  batches = _batches(workload, batch_size=workload.batch_size)
+  result = _train(workload, batches, steps=120, epoch_steps=20, rate=0.002)
+  losses = [epoch["loss"] for epoch in result.curve]
+  assert losses[-1] < 0.6 * losses[0]
+  accuracy = _evaluate(workload, result.model)
+  assert accuracy > _share_of_the_most_frequent(workload) + 0.4
+
+
+def _examples(name, count):
+  rng = np.random.RandomState(0)
+  pixels = rng.randint(0, 256, (count, 32, 32, 3)).astype(np.uint8)
+  key = {"cifar10": "id", "imagenet2012": "file_name"}[name]
+  return [
+    {key: str(n), "image": image, "label": n % 10}
+    for n, image in enumerate(pixels)
+  ]
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+  directory = tmp_path_factory.mktemp("prepared")
+  examples = _examples("cifar10", 20)
+  prepare("cifar10", directory, train=examples, test=examples[:4])
+  examples = _examples("imagenet2012", 20)
+  prepare("imagenet2012", directory, train=examples, validation=examples[:4])
+  return directory
+
+
+@needs_tensorflow_datasets
+@pytest.mark.parametrize("name, preset", PAPER)
+def test_the_paper_s_trains_from_disk_and_goes_on(
+  name, preset, data_dir, monkeypatch, tmp_path
+):
+  monkeypatch.setenv(prepared.VARIABLE, str(data_dir))
+  workload = workloads.get(name, preset)
+  assert workload.train_examples == len(workload.train()) == 20
+  if preset == "paper_fused":
+    workload = _with_fewer_layers(workload)
+  _check(workload, tmp_path)
+
+
+def _in_memory(dataset):
+  """The mock makes examples in Python, and that can't be taken up again."""
+  records = list(dataset)
+  stacked = tf.nest.map_structure(lambda *tensors: tf.stack(tensors), *records)
+  return tf.data.Dataset.from_tensor_slices(stacked)
+
+
+@needs_tensorflow_datasets
+@pytest.mark.parametrize("name, preset", PAPER[:2])
+def test_the_paper_s_trains_on_mock_data_and_goes_on(name, preset, tmp_path):
+  import tensorflow_datasets as tfds
+
+  with tfds.testing.mock_data(num_examples=8):
+    workload = _with_fewer_layers(workloads.get(name, preset))
+    records = _in_memory(workload.train())
+    workload = dataclasses.replace(workload, train=lambda: records)
+    _check(workload, tmp_path)
