@@ -8,8 +8,12 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from experiments.data import prepared
 from experiments.workloads.tokens import Vocabulary
 from tfecho.native import cache
+
+# So many texts tell what tokens there are; more would take hours.
+_TEXTS_FOR_VOCABULARY = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,5 +55,41 @@ def in_memory(name, texts, validation, *, validation_texts, vocabulary):
   )
 
 
+def on_disk(name, *, validation_split, validation_texts, vocabulary):
+  """Returns a `Corpus` of texts that TensorFlow Datasets has prepared.
+
+  Args:
+    name: Name of the data set. The vocabulary is kept beside it.
+    validation_split: Name of its split for validation.
+    validation_texts: How many texts of that are taken, the first ones.
+    vocabulary: Number of tokens.
+
+  Raises:
+    ValueError: If the data set is not on this machine.
+  """
+  records = prepared.load(name, "train", ["text"])
+  validation = prepared.load(name, validation_split, ["text"])
+  file = f"{name.replace('/', '-')}-{vocabulary}.model"
+  return Corpus(
+    keys=records,
+    read=_text,
+    validation=validation.take(validation_texts).map(_text),
+    vocabulary=Vocabulary(
+      f"{prepared.directory()}/vocabularies/{file}",
+      vocabulary,
+      lambda: _strings(records.take(_TEXTS_FOR_VOCABULARY).map(_text)),
+    ),
+  )
+
+
 def _spread(texts, count):
   return [texts[i * len(texts) // count] for i in range(count)]
+
+
+def _text(record):
+  return record["text"]
+
+
+def _strings(texts):
+  for text in texts.as_numpy_iterator():
+    yield text.decode(errors="replace")
