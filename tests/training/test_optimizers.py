@@ -396,6 +396,46 @@ def test_the_loss_is_scaled_for_float16(name):
     np.testing.assert_allclose(weight, exact, rtol=0.02, atol=0.01)
 
 
+REPLICAS = """
+import json, os, sys
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+two = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(cpu, two)
+sys.path.append(os.environ["TFECHO_TESTS"])
+import numpy as np
+import optimizer_rules as rules
+differences = []
+for name in json.loads(sys.argv[1]):
+  options = {"weight_decay": 0.3}
+  strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+  apart = rules.weights_of(
+    name, options, strategy=strategy, validation_data=rules.dataset()
+  )
+  pairs = zip(apart, rules.weights_of(name, options))
+  differences.append(max(float(np.abs(a - b).max()) for a, b in pairs))
+print(json.dumps(differences))
+"""
+
+
+@needs_tensorflow
+def test_two_replicas_train_as_one():
+  names = ["adamw"]
+  if KERAS_3 or HAS_ADDONS:
+    names.append("moving_average(lamb)")
+  if HAS_ADDONS:
+    names += ["lazy_adam", "novograd", "swa(lookahead(sgd))"]
+  result = subprocess.run(
+    [sys.executable, "-c", REPLICAS, json.dumps(names)],
+    env={**os.environ, "TFECHO_TESTS": os.path.dirname(rules.__file__)},
+    stdout=subprocess.PIPE,
+    check=True,
+  )
+  assert json.loads(result.stdout.splitlines()[-1]) == pytest.approx(
+    [0.0] * len(names), abs=2e-6
+  )
+
+
 class Interruption(keras.callbacks.Callback):
   """Ends a training behind a step."""
 

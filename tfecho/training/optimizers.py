@@ -135,6 +135,26 @@ def names() -> list[str]:
   return sorted({*_keras_classes(), *ADDONS}) + on_top
 
 
+def build(optimizer: Any, variables: list[Any]) -> None:
+  """Makes the variables of an optimizer, before its first step does.
+
+  Args:
+    optimizer: one of Keras or of tensorflow-addons, or what scales its loss.
+    variables: what it is going to train.
+  """
+  if getattr(optimizer, "built", False):
+    return
+  if is_legacy(optimizer):
+    optimizer._create_all_weights(variables)
+  else:
+    optimizer.build(variables)
+
+
+def is_legacy(optimizer: Any) -> bool:
+  """Whether it is of the kind that tensorflow-addons has."""
+  return not isinstance(optimizer, keras.optimizers.Optimizer)
+
+
 # --- Names ------------------------------------------------------------------
 
 

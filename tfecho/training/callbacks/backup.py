@@ -25,6 +25,7 @@ import keras
 import tensorflow as tf
 
 from tfecho.checks import checked_int
+from tfecho.training import optimizers
 from tfecho.training.callbacks.backup_folder import BackupFolder, Position
 from tfecho.training.callbacks.continued_dataset import ContinuedDataset
 from tfecho.training.callbacks.epochs import EndsEpochs
@@ -129,7 +130,7 @@ class BackupAndRestore(EndsEpochs):
   def on_train_begin(self, logs: Any = None) -> None:
     """Restores the last backup, or makes the first one."""
     self._check_training()
-    _build(self.model.optimizer, self.model.trainable_variables)
+    optimizers.build(self.model.optimizer, self.model.trainable_variables)
     self.data.is_used = False
     position = self._backups.position()
     self._restored = position is not None
@@ -217,16 +218,6 @@ class BackupAndRestore(EndsEpochs):
         f"`steps_per_execution`={per_execution} must divide the steps of an"
         f" epoch, which are {self._steps_per_epoch}"
       )
-
-
-def _build(optimizer: Any, variables: list[Any]) -> None:
-  """Makes the variables of an optimizer, for a backup to fill."""
-  if getattr(optimizer, "built", False):
-    return
-  if hasattr(optimizer, "build"):
-    optimizer.build(variables)
-  else:  # A legacy one. `iterations` is made before, to be shared.
-    optimizer._create_all_weights(variables)
 
 
 def _random_state(model: keras.Model) -> list[tf.Variable]:
