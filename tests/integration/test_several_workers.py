@@ -4,9 +4,11 @@ What TensorFlow decides by itself is looked at more closely in test_sharding.
 """
 
 import collections
+import pathlib
+import re
 
 import pytest
-from processes import run_workers
+from processes import Process, ended, run_workers
 from sharded_workers import (
   BY_PIPELINE,
   BY_TENSORFLOW,
@@ -62,3 +64,27 @@ def test_explicit_shares_are_every_second_name_however_few(reports, way):
   names = NUMBERS[: int(way.split()[0])]
   for worker, report in enumerate(of_each_worker(reports, way)):
     assert report["decoded"] == names[worker::WORKERS]
+
+
+@pytest.mark.skipif(
+  not pathlib.Path("experiments").is_dir(), reason="needs a checkout"
+)
+def test_a_loop_of_ones_own_trains_and_counts_for_all_workers(
+  native_ops, tmp_path
+):
+  loop = Process(
+    *("-m", "experiments.several_workers", "--workers=2", "--epochs=4"),
+    name="loop",
+    folder=tmp_path,
+  )
+  with ended([loop]):
+    assert loop.wait() == 0, loop.output()
+  *used, total = re.findall(
+    r"^(?:worker \d|together): ([\d,]+)", loop.output(), re.MULTILINE
+  )
+  assert sum(map(_number, used)) == _number(total) >= 4 * 1_297
+  assert float(re.search(r"([\d.]+)% right", loop.output())[1]) > 90
+
+
+def _number(text):
+  return int(text.replace(",", ""))

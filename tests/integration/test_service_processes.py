@@ -1,0 +1,248 @@
+"""A tf.data service of real processes, of which some are killed.
+
+How often an element comes then is what TensorFlow promises and an echo makes of
+it: see the table in BUILD_NOTES.md.
+"""
+
+import collections
+import pathlib
+import threading
+
+import pytest
+import tensorflow as tf
+from iterators import values
+from processes import PATIENCE, Process, ended, free_ports
+from transformations import echo, shuffled_echo
+
+import tfecho
+
+service = tf.data.experimental.service
+ELEMENTS = 200
+FACTOR = 2
+WORKERS = 2
+
+pytestmark = pytest.mark.skipif(
+  not pathlib.Path("experiments").is_dir(), reason="needs a checkout"
+)
+
+
+class Service:
+  """A dispatcher and its workers, each a process.
+
+  Attributes:
+    processes: all that were started.
+    workers: those of them that work now.
+  """
+
+  def __init__(self, folder):
+    self._folder = folder
+    self._port, *self._worker_ports = free_ports(1 + WORKERS)
+    self.processes = []
+
+  def start(self):
+    self.start_dispatcher()
+    self.workers = [self._start_worker(port) for port in self._worker_ports]
+    for worker in self.workers:
+      worker.wait_for("ready")
+    return self
+
+  def start_dispatcher(self):
+    flags = (f"--port={self._port}", f"--work_dir={self._folder}/dispatcher")
+    self.dispatcher = self._start("dispatcher", *flags)
+    self.dispatcher.wait_for("ready")
+
+  def restart_worker(self, index):
+    """Kills a worker, and starts another one at its address."""
+    self.workers[index].kill()
+    self.workers[index] = self._start_worker(self._worker_ports[index])
+    self.workers[index].wait_for("ready")
+
+  def _start_worker(self, port):
+    dispatcher = f"--dispatcher=localhost:{self._port}"
+    return self._start("worker", dispatcher, f"--port={port}")
+
+  def distribute(self, policy, **options):
+    target = f"grpc://localhost:{self._port}"
+    return service.distribute(policy, target, **options)
+
+  def _start(self, name, *flags):
+    process = Process(
+      "-m",
+      "experiments.data_service",
+      "--heartbeat_ms=100",
+      *flags,
+      name=f"{name}-{len(self.processes)}",
+      folder=self._folder,
+    )
+    self.processes.append(process)
+    return process
+
+
+@pytest.fixture(scope="module")
+def shared(native_ops, tmp_path_factory):
+  """A service of which all that a test kills comes back."""
+  served = Service(tmp_path_factory.mktemp("service"))
+  with ended(served.processes):
+    yield served.start()
+
+
+def counted(folder):
+  """Numbers, and a mark in `folder` for each that is made, by whomever."""
+
+  def mark(i):
+    name = tf.strings.join(
+      [str(folder), "/", tf.strings.as_string(i), "-",
+       tf.strings.as_string(tf.timestamp(), precision=6)]
+    )
+    with tf.control_dependencies([tf.io.write_file(name, "")]):
+      return tf.identity(i)
+
+  return tf.data.Dataset.range(ELEMENTS).map(mark)
+
+
+def copies_of(elements):
+  return collections.Counter(values(elements))
+
+
+ECHOES = {"echo": echo(FACTOR), "shuffle_after_echo": shuffled_echo(FACTOR, 8)}
+each_echo = pytest.mark.parametrize("name", ECHOES)
+
+
+@each_echo
+@pytest.mark.parametrize("policy", ["distributed_epoch", "DYNAMIC"])
+def test_behind_the_service_each_element_is_made_and_sent_once(
+  shared, implementation, name, policy, tmp_path
+):
+  if policy == "DYNAMIC":
+    policy = service.ShardingPolicy.DYNAMIC
+  data = counted(tmp_path).apply(shared.distribute(policy))
+  copies = copies_of(ECHOES[name](data, implementation))
+  assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)
+  assert len(list(tmp_path.iterdir())) == ELEMENTS
+
+
+@each_echo
+def test_on_the_workers_each_element_is_made_once_and_sent_often(
+  shared, native_ops, name, tmp_path
+):
+  data = ECHOES[name](counted(tmp_path), "native")
+  copies = copies_of(data.apply(shared.distribute("distributed_epoch")))
+  assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)
+  assert len(list(tmp_path.iterdir())) == ELEMENTS
+
+
+@each_echo
+def test_without_sharding_every_worker_makes_everything(
+  shared, implementation, name, tmp_path
+):
+  data = ECHOES[name](counted(tmp_path), implementation)
+  copies = copies_of(data.apply(shared.distribute("parallel_epochs")))
+  assert copies == dict.fromkeys(range(ELEMENTS), FACTOR * WORKERS)
+  assert len(list(tmp_path.iterdir())) == ELEMENTS * WORKERS
+
+
+def test_on_stall_repeats_what_the_service_is_late_with(shared, tmp_path):
+  data = counted(tmp_path).apply(shared.distribute("distributed_epoch"))
+  data = data.apply(tfecho.echo_on_stall(3, buffer_size=8))
+  copies = copies_of(data)
+  assert sorted(copies) == list(range(ELEMENTS))
+  assert max(copies.values()) <= 3
+  assert len(list(tmp_path.iterdir())) == ELEMENTS
+
+
+class TestCoordinatedReads:
+  """Several trainers that each get one of the same round of elements."""
+
+  def elements(self, dataset, rounds=10):
+    """What each of two trainers gets, that reads on its shared."""
+    got = [[], []]
+
+    def train(index):
+      data = dataset(consumer_index=index, num_consumers=2, job_name=self.job)
+      got[index] += values(data.take(rounds))
+
+    threads = [
+      threading.Thread(target=train, args=(i,), daemon=True) for i in (0, 1)
+    ]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join(PATIENCE)
+    return got
+
+  def test_behind_them_copies_stay_with_one_trainer(
+    self, shared, implementation
+  ):
+    self.job = f"behind-{implementation}"
+    numbers = tf.data.Dataset.range(10**6).repeat()
+
+    def dataset(**options):
+      data = numbers.apply(shared.distribute("parallel_epochs", **options))
+      return echo(FACTOR)(data, implementation)
+
+    for elements in self.elements(dataset):
+      assert len(elements) == 10
+      assert elements[::2] == elements[1::2]
+
+  def test_in_front_of_them_each_trainer_gets_a_copy(
+    self, shared, implementation
+  ):
+    self.job = f"in-front-{implementation}"
+    numbers = tf.data.Dataset.range(10**6).repeat()
+    numbers = echo(FACTOR)(numbers, implementation)
+
+    def dataset(**options):
+      return numbers.apply(shared.distribute("parallel_epochs", **options))
+
+    one, other = self.elements(dataset)
+    assert one == other
+
+
+def begun(dataset, count=20):
+  """An iterator over `dataset`, and so many of its elements."""
+  iterator = iter(dataset)
+  return iterator, [int(next(iterator)) for _ in range(count)]
+
+
+def placed(place, shared, policy):
+  """Numbers, echoed on this side of the service or on the other one."""
+  numbers = tf.data.Dataset.range(ELEMENTS)
+  distributed = shared.distribute(policy)
+  if place == "behind":
+    return echo(FACTOR)(numbers.apply(distributed), "native")
+  return echo(FACTOR)(numbers, "native").apply(distributed)
+
+
+each_place = pytest.mark.parametrize("place", ["behind", "in front"])
+
+
+@each_place
+def test_a_worker_that_is_killed_takes_elements_along_and_doubles_none(
+  shared, place
+):
+  iterator, elements = begun(placed(place, shared, "distributed_epoch"))
+  shared.restart_worker(0)
+  copies = collections.Counter(elements + values(iterator))
+  assert set(copies) <= set(range(ELEMENTS))
+  assert max(copies.values()) <= FACTOR
+  if place == "behind":  # No copy was on its way.
+    assert set(copies.values()) == {FACTOR}
+
+
+def test_without_sharding_nothing_is_lost_and_some_elements_come_again(shared):
+  iterator, elements = begun(placed("in front", shared, "parallel_epochs"))
+  shared.restart_worker(0)
+  copies = collections.Counter(elements + values(iterator))
+  assert set(copies) == set(range(ELEMENTS))
+  assert min(copies.values()) >= WORKERS * FACTOR
+
+
+@each_place
+def test_a_dispatcher_that_is_started_again_loses_and_doubles_nothing(
+  shared, place
+):
+  iterator, elements = begun(placed(place, shared, "distributed_epoch"))
+  shared.dispatcher.kill()
+  shared.start_dispatcher()
+  copies = collections.Counter(elements + values(iterator))
+  assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)
