@@ -16,7 +16,7 @@ import importlib
 
 SUITES = (
   "overhead", "ideal", "stall", "advice", "precision", "layout", "decode",
-  "augmentation",
+  "augmentation", "service",
 )
 
 
