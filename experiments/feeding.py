@@ -45,14 +45,15 @@ def batches(settings, upstream, *, factor=None):
   )
 
 
-def plain_pipeline(workload, *, batch_size, shuffle_buffer, seed):
+def plain_pipeline(workload, *, batch_size, seed, shuffle_buffer=None):
   """Returns the `tfecho.Pipeline` of a workload, with nothing counted.
 
   Args:
     workload: `Workload`.
     batch_size: Examples in a batch.
-    shuffle_buffer: Records that are shuffled before they are decoded.
     seed: Of the order, the augmentation and the echo.
+    shuffle_buffer: Keys among which the next one is chosen; None for as many as
+      the workload says.
 
   Returns:
     A pipeline of (inputs, labels).
@@ -63,7 +64,7 @@ def plain_pipeline(workload, *, batch_size, shuffle_buffer, seed):
     decode=workload.decode,
     augment=workload.augment,
     batch_size=batch_size,
-    shuffle_buffer=shuffle_buffer,
+    shuffle_buffer=shuffle_buffer or _keys_shuffled(workload),
     seed=seed,
   )
 
@@ -91,6 +92,10 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
     batch_size=batch_size,
     seed=seed,
   )
+
+
+def _keys_shuffled(workload):
+  return workload.shuffle_buffer or workload.train_examples
 
 
 def echo(arm, *, batch_size, echo_buffer, factor=None):
@@ -122,11 +127,11 @@ def echo(arm, *, batch_size, echo_buffer, factor=None):
 def _numbered_keys(workload, seed):
   """Every example once an epoch, in an order of its own, numbered for ever.
 
-  The keys are shuffled, all of them, before they are numbered: a buffer behind
-  would hold ordinals back, and count as consumed what still waits in it.
+  The keys are shuffled before they are numbered: a buffer behind would hold
+  ordinals back, and count as consumed what still waits in it.
   """
   keys = workload.train()
-  keys = keys.shuffle(workload.train_examples, seed=seed)
+  keys = keys.shuffle(_keys_shuffled(workload), seed=seed)
   # TensorFlow 2.15 sees an end to the numbers, if far away: hence the second.
   return keys.repeat().enumerate().repeat()
 

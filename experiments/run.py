@@ -53,7 +53,10 @@ _ECHO_BUFFER = flags.DEFINE_integer(
   "Shuffle buffer behind the echo, in fresh examples, each held once.",
 )
 _SHUFFLE_BUFFER = flags.DEFINE_integer(
-  "shuffle_buffer", 10_000, "Shuffle buffer before decoding, in records."
+  "shuffle_buffer",
+  None,
+  "Shuffle buffer before decoding, in records. Default: the workload's.",
+  lower_bound=1,
 )
 _BATCH_SIZE = flags.DEFINE_integer(
   "batch_size",
@@ -243,7 +246,7 @@ def _batches(workload, arm):
   pipeline = feeding.plain_pipeline(
     workload,
     batch_size=batch_size,
-    shuffle_buffer=min(_SHUFFLE_BUFFER.value, workload.train_examples),
+    shuffle_buffer=_SHUFFLE_BUFFER.value,
     seed=_SEED.value,
   )
   return pipeline.dataset(

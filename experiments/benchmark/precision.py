@@ -123,7 +123,6 @@ def _digits(workload, seed):
   pipeline = feeding.plain_pipeline(
     workload,
     batch_size=workload.batch_size,
-    shuffle_buffer=workload.train_examples,
     seed=seed,
   )
   return pipeline.dataset(repeat=True, implementation="graph")

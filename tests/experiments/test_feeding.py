@@ -1,11 +1,13 @@
 """What each arm feeds, counted by hand beside what the counters say."""
 
 import collections
+import dataclasses
 import itertools
 
 import pytest
+import tensorflow as tf
 
-from experiments import feeding
+from experiments import feeding, workloads
 from experiments.counting import FreshCounter
 from experiments.upstream import Upstream
 
@@ -150,6 +152,24 @@ def test_an_epoch_has_every_example_once_and_the_next_another_order(
   assert first.shape == second.shape
   assert len(distinct(first)) > 1_000  # crops of all of them
   assert not (first.numpy() == second.numpy()).all()
+
+
+def test_where_keys_are_many_only_a_part_of_them_is_shuffled(
+  make_settings, monkeypatch
+):
+  few = dataclasses.replace(
+    workloads.get("resnet32_cifar10", "small"),
+    read=lambda key: (tf.zeros([8, 8, 1], tf.uint8), key),
+    shuffle_buffer=4,
+  )
+  monkeypatch.setattr(workloads, "get", lambda name, preset: few)
+  [(_, (_, keys))] = feeding.batches(
+    make_settings(batch_size=64), Upstream()
+  ).take(1)
+  keys = keys.numpy()
+  assert (keys != range(64)).any()
+  # The k-th key is one of those that have come into the buffer by then.
+  assert all(key <= place + 3 for place, key in enumerate(keys))
 
 
 def test_the_same_seed_feeds_the_same_and_another_seed_does_not(fed):
