@@ -16,7 +16,7 @@ import pathlib
 from absl import flags, logging
 
 import tfecho
-from experiments import command_line, feeding, workload_flags, workloads
+from experiments import command_line, feeding, workload_flags
 from experiments.upstream import Upstream
 
 flags.adopt_module_key_flags(workload_flags)
@@ -52,9 +52,7 @@ _OUTPUT = flags.DEFINE_string(
 def main():
   workload_flags.use_data_dir()
   with command_line.refusing_in_one_line():
-    workload = workloads.get(
-      workload_flags.WORKLOAD.value, workload_flags.PRESET.value
-    )
+    workload = workload_flags.workload()
     advice = tfecho.advise(
       _pipeline(workload),
       max_factor=_MAX_FACTOR.value,

@@ -27,7 +27,9 @@ def batches(settings, upstream, *, factor=None):
   Returns:
     A dataset of (ordinals, (inputs, labels)).
   """
-  workload = workloads.get(settings.workload, settings.preset)
+  workload = workloads.get(
+    settings.workload, settings.preset, augmentation=settings.augmentation
+  )
   return pipeline(
     workload,
     _numbered_keys(workload, settings.seed),

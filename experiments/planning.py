@@ -8,6 +8,7 @@ from experiments import workloads
 from experiments.arms import BASELINE, ON_STALL, PLACES, Arm, cross, parse
 from experiments.settings import MEASURES, RESOLUTIONS, RunSettings
 from experiments.training_settings import TrainingSettings
+from experiments.workloads.augmented import augmented
 
 # The second half of "target" by itself: the time to it behind a slow upstream.
 TIME = "time"
@@ -41,6 +42,7 @@ class Request:
     factor_schedules: Pairs of a first and a last factor; every echo is also
       run, for its final metric, with a factor that falls from one to the other.
     training: Precision, layout and the like, of all runs.
+    augmentation: What is done behind the workload's own; None for nothing.
   """
 
   workload: str
@@ -61,6 +63,7 @@ class Request:
   schedule_resolution: tuple[str, ...] = ("step",)
   factor_schedules: tuple[tuple[float, float], ...] = ()
   training: TrainingSettings = TrainingSettings()
+  augmentation: str | None = None
 
 
 def plan(request, rate_of):
@@ -160,6 +163,7 @@ def _run(request, rate_of, arm, *, measure, seed, **options):
     evaluation_steps=request.evaluation_steps or workload.evaluation_steps,
     implementation=request.implementation,
     training=request.training,
+    augmentation=request.augmentation,
   )
 
 
@@ -178,7 +182,10 @@ def _places(workload):
 
 def _workload(request):
   _blame("--workload", workloads.presets, request.workload)
-  return _blame("--preset", workloads.get, request.workload, request.preset)
+  workload = _blame("--preset", workloads.get, request.workload, request.preset)
+  if request.augmentation is not None:
+    _blame("--augmentation", augmented, workload, request.augmentation)
+  return workload
 
 
 def _arms(request):

@@ -125,6 +125,7 @@ def request(*, seeds, upstream_ms=0.0, **options):
     upstream_ms=upstream_ms,
     implementation=_IMPLEMENTATION.value,
     training=training_flags.settings(),
+    augmentation=workload_flags.AUGMENTATION.value,
     **options,
   )
 

@@ -28,7 +28,6 @@ from experiments import (
   implementations,
   training_flags,
   workload_flags,
-  workloads,
 )
 from experiments.environment import environment
 from experiments.evaluating import Evaluation
@@ -122,9 +121,7 @@ _RESULT = "result.json"
 def main():
   workload_flags.use_data_dir()
   with command_line.refusing_in_one_line():
-    workload = workloads.get(
-      workload_flags.WORKLOAD.value, workload_flags.PRESET.value
-    )
+    workload = workload_flags.workload()
     arm = arms.parse(_ARM.value, _FACTOR.value)
     how = training_flags.settings()
     plan = {
@@ -184,6 +181,7 @@ def _output_dir(workload, arm, how):
   settings = {
     "workload": workload.name,
     "preset": workload.preset,
+    "augmentation": workload_flags.AUGMENTATION.value,
     "arm": str(arm),
     **how.to_dict(),
     **{flag.name: flag.value for flag in _REMEMBERED},

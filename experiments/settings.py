@@ -35,6 +35,7 @@ class RunSettings:
     schedule_resolution: How often the rate falls: at every "step", or once an
       "epoch", which is a pass over the fresh examples.
     training: Precision, layout and the like.
+    augmentation: What is done behind the workload's own; None for nothing.
   """
 
   workload: str
@@ -54,12 +55,14 @@ class RunSettings:
   upstream_jitter: float = 0.0
   schedule_resolution: str = "step"
   training: TrainingSettings = TrainingSettings()
+  augmentation: str | None = None
 
   def __str__(self):
     delay = f", {self.upstream_ms:g} ms upstream" if self.upstream_ms else ""
     if self.upstream_jitter:
       delay += f" with jitter {self.upstream_jitter:g}"
-    how = f" ({self.training})" if str(self.training) else ""
+    how = ", ".join(filter(None, [self.augmentation, str(self.training)]))
+    how = how and f" ({how})"
     per = f" per {self.schedule_resolution}" if self.is_per_epoch else ""
     return f"{self.arm}, {self.measure}{per}, seed {self.seed}{delay}{how}"
 

@@ -207,8 +207,11 @@ def metric_name(finished):
 def descriptions(finished):
   """Returns what was trained on what, in half a line per workload."""
   trained = [records.settings_of(run) for run in finished]
-  names = dict.fromkeys((run.workload, run.preset) for run in trained)
-  return [workloads.get(*name).description for name in names]
+  names = {(r.workload, r.preset, r.augmentation): None for r in trained}
+  return [
+    workloads.get(name, preset, augmentation=extra).description
+    for name, preset, extra in names
+  ]
 
 
 def line(record):

@@ -6,6 +6,7 @@ from absl import flags
 
 from experiments import workloads
 from experiments.data import prepared
+from experiments.workloads import augmented
 
 WORKLOAD = flags.DEFINE_string(
   "workload",
@@ -19,6 +20,13 @@ PRESET = flags.DEFINE_string(
   "Size of the workload, a name, without unit: `small` fits two CPU cores, "
   "`paper` is the real data and model.",
 )
+AUGMENTATION = flags.DEFINE_enum(
+  "augmentation",
+  None,
+  augmented.NAMES,
+  "What images go through behind the workload's own augmentation, a name, "
+  "without unit. Default: nothing.",
+)
 _DATA_DIR = flags.DEFINE_string(
   "data_dir",
   None,
@@ -26,6 +34,17 @@ _DATA_DIR = flags.DEFINE_string(
   f"`paper`. Default: environment variable {prepared.VARIABLE}, else "
   "~/tensorflow_datasets.",
 )
+
+
+def workload():
+  """Returns the workload that the flags name.
+
+  Raises:
+    ValueError: If there is none of that name, preset and augmentation.
+  """
+  return workloads.get(
+    WORKLOAD.value, PRESET.value, augmentation=AUGMENTATION.value
+  )
 
 
 def use_data_dir():

@@ -4,5 +4,5 @@
     python -m experiments.endurance --run=soak --elements=10_000_000
 
 The tests of the repository run short forms of both; what long ones found is in
-`experiments/results/endurance.jsonl`.
+`experiments/results/endurance/checks.jsonl`.
 """

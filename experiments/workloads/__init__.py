@@ -12,6 +12,7 @@ need what another depends on.
 
 import importlib
 
+from experiments.workloads import augmented
 from experiments.workloads.workload import Workload
 
 NAMES = (
@@ -29,25 +30,30 @@ def presets(name):
   return tuple(_module(name).PRESETS)
 
 
-def get(name, preset):
+def get(name, preset, *, augmentation=None):
   """Returns a workload.
 
   Args:
     name: One of `NAMES`.
     preset: One of `presets(name)`.
+    augmentation: One of `augmented.NAMES`, to be done behind the workload's
+      own; or None.
 
   Returns:
     A `Workload`.
 
   Raises:
-    ValueError: If there is no such workload or preset.
+    ValueError: If there is no such workload, preset or augmentation.
   """
   factories = _module(name).PRESETS
   if preset not in factories:
     raise ValueError(
       f"`preset` must be one of {', '.join(factories)}, got {preset!r}"
     )
-  return factories[preset]()
+  workload = factories[preset]()
+  if augmentation is None:
+    return workload
+  return augmented.augmented(workload, augmentation)
 
 
 def _module(name):

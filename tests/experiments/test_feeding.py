@@ -162,7 +162,7 @@ def test_where_keys_are_many_only_a_part_of_them_is_shuffled(
     read=lambda key: (tf.zeros([8, 8, 1], tf.uint8), key),
     shuffle_buffer=4,
   )
-  monkeypatch.setattr(workloads, "get", lambda name, preset: few)
+  monkeypatch.setattr(workloads, "get", lambda name, preset, **_: few)
   [(_, (_, keys))] = feeding.batches(
     make_settings(batch_size=64), Upstream()
   ).take(1)
@@ -180,3 +180,28 @@ def test_the_same_seed_feeds_the_same_and_another_seed_does_not(fed):
 def test_seeds_differ_in_what_they_feed(make_settings):
   fed = [_fed(make_settings("after_decode", seed=seed)) for seed in (0, 1)]
   assert fed[0][1] != fed[1][1]
+
+
+@pytest.mark.parametrize(
+  "workload", ["resnet32_cifar10", "resnet50_imagenet"]
+)
+def test_an_augmentation_comes_behind_the_one_of_the_workload(
+  make_settings, workload
+):
+  [plain, augmented] = [
+    next(
+      iter(
+        feeding.batches(
+          make_settings(
+            workload=workload, batch_size=32, augmentation=augmentation
+          ),
+          Upstream(),
+        )
+      )
+    )
+    for augmentation in (None, "rand")
+  ]
+  (ordinals, (images, labels)), (same, (changed, kept)) = plain, augmented
+  assert (ordinals == same).numpy().all() and (labels == kept).numpy().all()
+  assert (images.dtype, images.shape) == (changed.dtype, changed.shape)
+  assert (images != changed).numpy().any()

@@ -29,7 +29,7 @@ def without_augmentation(monkeypatch):
   plain = dataclasses.replace(
     workloads.get("resnet32_cifar10", "small"), augment=None
   )
-  monkeypatch.setattr(workloads, "get", lambda name, preset: plain)
+  monkeypatch.setattr(workloads, "get", lambda name, preset, **_: plain)
 
 
 def _plan(**changed):
@@ -224,3 +224,16 @@ def test_what_is_not_augmented_has_no_echo_after_that(without_augmentation):
   assert kinds == {"baseline", "after_decode", "after_batch"}
   with pytest.raises(ValueError, match="--arms: .* not augmented.*after_augm"):
     _plan(arms=("baseline", "after_augment"))
+
+
+def test_what_is_not_augmented_takes_no_augmentation(
+  without_augmentation,
+):
+  with pytest.raises(ValueError, match="--augmentation: .*is for images"):
+    _plan(augmentation="rand")
+
+
+def test_all_runs_have_the_same_augmentation():
+  assert {run.augmentation for run in _plan(augmentation="rand")} == {"rand"}
+  with pytest.raises(ValueError, match="--augmentation: .*got 'blur'"):
+    _plan(augmentation="blur")
