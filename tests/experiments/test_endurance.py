@@ -12,7 +12,7 @@ MEGABYTES = 5
 
 @pytest.mark.parametrize("name", soak.TRANSFORMATIONS)
 def test_elements_leave_neither_memory_nor_threads_behind(native_ops, name):
-  added = soak.elements(name, 300 * soak.STRIDE)
+  added = soak.elements(name, 100 * soak.STRIDE)
   assert added["megabytes"] < MEGABYTES
   assert added["threads"] <= 0
 
