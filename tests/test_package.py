@@ -42,6 +42,7 @@ PUBLIC_NAMES = [
   "images",
   "monitor",
   "native",
+  "remote",
   "shuffle_after_echo",
 ]
 

@@ -19,7 +19,7 @@ Source: Choi, Passos, Shallue, Dahl, "Faster Neural Network Training with Data
 Echoing", arXiv 1907.05550.
 """
 
-from tfecho import images, native
+from tfecho import images, native, remote
 from tfecho.advice import Advice, advise
 from tfecho.echoing import echo
 from tfecho.factors import factor_variable
@@ -41,5 +41,6 @@ __all__ = [
   "images",
   "monitor",
   "native",
+  "remote",
   "shuffle_after_echo",
 ]
