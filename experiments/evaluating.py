@@ -26,10 +26,6 @@ class Evaluation(keras.callbacks.Callback):
       self._metric.update_state(labels, model.predict_on_batch(inputs))
     return float(self._metric.result())
 
-  def on_train_begin(self, logs=None):
-    """Traces the model, so that the first evaluation takes no longer."""
-    self.of(self.model)
-
   def on_epoch_end(self, epoch, logs):
     """Evaluates."""
     logs["val_metric"] = self.of(self.model)

@@ -78,8 +78,9 @@ def plan(request, rate_of):
     ValueError: If something in the request is out of its range; the message
       starts with the flag that has to change.
   """
-  request = _with_arms(request)
-  _check(request)
+  workload = _workload(request)
+  request = _completed(request, workload)
+  _check(request, workload)
   compared = _arms(request)
   # Without a slow upstream, an echo on stall is the baseline.
   constant = [arm for arm in compared if not arm.on_stall]
@@ -140,15 +141,13 @@ def _timed_arms(request, compared):
 
 
 def _run(request, rate_of, arm, *, measure, seed, **options):
-  workload = workloads.get(request.workload, request.preset)
   common = {
-    "workload": workload.name,
-    "preset": workload.preset,
+    "workload": request.workload,
+    "preset": request.preset,
     "measure": measure,
-    "batch_size": request.batch_size or workload.batch_size,
+    "batch_size": request.batch_size,
   }
   optimizer = request.training.optimizer
-  max_steps = request.max_steps or workload.max_steps
   return RunSettings(
     **common,
     arm=arm,
@@ -158,22 +157,30 @@ def _run(request, rate_of, arm, *, measure, seed, **options):
     ),
     echo_buffer=request.echo_buffer,
     **{"upstream_ms": 0.0, **options},
-    targets=request.targets or workload.targets,
-    max_steps=max_steps if measure == "target" else request.final_steps,
-    evaluation_steps=request.evaluation_steps or workload.evaluation_steps,
+    targets=request.targets,
+    max_steps=(
+      request.max_steps if measure == "target" else request.final_steps
+    ),
+    evaluation_steps=request.evaluation_steps,
     implementation=request.implementation,
     training=request.training,
     augmentation=request.augmentation,
   )
 
 
-def _with_arms(request):
-  """Returns the request with the arms by default, if it names none."""
-  if request.arms is not None:
-    return request
-  stages = _places(_workload(request))
+def _completed(request, workload):
+  """Returns the request with the workload's values where it names none."""
+  stages = _places(workload)
   kinds = [f"after_{x}" for x in ("decode", "augment", "batch") if x in stages]
-  return dataclasses.replace(request, arms=(BASELINE, *kinds))
+  defaults = {
+    "arms": (BASELINE, *kinds),
+    "targets": workload.targets,
+    "max_steps": workload.max_steps,
+    "evaluation_steps": workload.evaluation_steps,
+    "batch_size": workload.batch_size,
+  }
+  missing = {n: v for n, v in defaults.items() if getattr(request, n) is None}
+  return dataclasses.replace(request, **missing)
 
 
 def _places(workload):
@@ -201,9 +208,8 @@ def _blame(flag, function, *arguments, **keywords):
     raise ValueError(f"{flag}: {error}") from None
 
 
-def _check(request):
+def _check(request, workload):
   """Checks all that is not checked where it is used."""
-  workload = _workload(request)
   for flag in ("arms", "factors", "measure", "seeds"):
     _check_list(flag, getattr(request, flag))
   for measure in request.measure:
@@ -211,8 +217,7 @@ def _check(request):
       raise ValueError(
         f"--measure: must be some of {_join(MEASURED)}, got {measure!r}"
       )
-  if request.targets is not None:
-    _check_targets(request.targets, maximize=workload.maximize)
+  _check_targets(request.targets, maximize=workload.maximize)
   for flag in ("max_steps", "final_steps", "evaluation_steps"):
     _check_minimum(flag, getattr(request, flag), 1)
   _check_minimum("batch_size", request.batch_size, 1)
@@ -220,8 +225,7 @@ def _check(request):
   _check_minimum("upstream_jitter", request.upstream_jitter, 0)
   _check_timed(request)
   _check_schedules(request)
-  batch_size = request.batch_size or workload.batch_size
-  _check_minimum("echo_buffer", request.echo_buffer, 2 * batch_size)
+  _check_minimum("echo_buffer", request.echo_buffer, 2 * request.batch_size)
   for kind in request.arms:
     _check_place(_blame("--arms", parse, kind), workload)
 
@@ -296,7 +300,7 @@ def _check_targets(targets, *, maximize):
 
 
 def _check_minimum(flag, value, minimum):
-  if value is not None and not minimum <= value < float("inf"):
+  if not minimum <= value < float("inf"):
     raise ValueError(
       f"--{flag}: must be finite and at least {minimum}, got {value}"
     )

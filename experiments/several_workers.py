@@ -30,6 +30,7 @@ from absl import flags
 import tfecho
 from experiments import command_line
 from experiments.data import digits
+from tfecho.training import workers
 
 _WORKERS = flags.DEFINE_integer(
   "workers", 2, "Number of worker processes, a count.", lower_bound=1
@@ -60,12 +61,6 @@ class Training:
   def step(self, images, labels):
     """One step on the batch that all workers have together."""
     self._strategy.run(self._step_here, args=(images, labels))
-
-  @tf.function
-  def total(self, number):
-    """The sum of a number over all workers, each of which has to ask."""
-    numbers = self._strategy.run(tf.identity, args=(number,))
-    return self._strategy.reduce("SUM", numbers, axis=None)
 
   def accuracy(self, images, labels):
     """The share of labels that are found."""
@@ -110,7 +105,7 @@ def train(factor, epochs):
   return {
     "steps": steps,
     "used": used,
-    "used_by_all": int(training.total(tf.constant(used))),
+    "used_by_all": int(workers.total({"used": used}, strategy)["used"]),
     "accuracy": training.accuracy(*_decode(*digits.validation())),
   }
 
@@ -148,14 +143,14 @@ def _make_model():
 # --- The processes ----------------------------------------------------------
 
 
-def run_workers(workers, factor, epochs):
+def run_workers(count, factor, epochs):
   """Returns what `train` does on each of so many processes."""
   spawn = multiprocessing.get_context("spawn")  # TensorFlow does not fork.
-  cluster = {"worker": [f"127.0.0.1:{port}" for port in _ports(workers)]}
-  with concurrent.futures.ProcessPoolExecutor(workers, spawn) as pool:
+  cluster = {"worker": [f"127.0.0.1:{port}" for port in _ports(count)]}
+  with concurrent.futures.ProcessPoolExecutor(count, spawn) as pool:
     futures = [
       pool.submit(_as_worker, cluster, index, factor, epochs)
-      for index in range(workers)
+      for index in range(count)
     ]
     return [future.result() for future in futures]
 

@@ -234,19 +234,18 @@ def line(record):
 
 
 def _to_target(arm, runs, target):
-  reached = [run["to_target"][f"{target:g}"] for run in runs]
-
-  def spread(column):
-    return Spread.of([row[column] if row else NEVER for row in reached])
-
+  read, consumed, steps, seconds = (
+    Seeds.to_target(runs, target, column=column)
+    for column in ("read", "consumed", "step", "seconds")
+  )
   return ToTarget(
     arm=arm,
     runs=len(runs),
-    reached=sum(row is not None for row in reached),
-    read=spread("read"),
-    consumed=spread("consumed"),
-    steps=spread("step"),
-    seconds=spread("seconds"),
+    reached=len(consumed.reached),
+    read=Spread.of(read.values),
+    consumed=Spread.of(consumed.values),
+    steps=Spread.of(steps.values),
+    seconds=Spread.of(seconds.values),
     gain=None,
     best=_best([m for run in runs for m in run["curve"]["metric"]], runs[0]),
     distinct_share=statistics.fmean(
@@ -318,7 +317,6 @@ def _timed_arm(arm, runs):
 
 def _seconds_per_copy(counts):
   return (counts["seconds"] - counts["wait_seconds"]) / counts["emitted"]
-
 
 
 def _groups(finished, key, *, measure):

@@ -56,7 +56,7 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
     spell=_SPELL,
     seed=settings.seed,
   )
-  course = _Course(upstream, on_evaluation)
+  course = _Course(workload, upstream, on_evaluation)
   _train(settings, workload, upstream, course)
   return {
     "metric": {"name": workload.metric_name, "maximize": workload.maximize},
@@ -111,7 +111,7 @@ def _train(settings, workload, upstream, course):
     loss=workload.loss(),
     callbacks=[
       *([EchoFactorSchedule(factor, falling)] if falling else []),
-      Evaluation(workload),
+      course.evaluation,
       course,
       *_stop(settings, workload),
     ],
@@ -136,10 +136,14 @@ def _stop(settings, workload):
 
 
 class _Course(keras.callbacks.Callback):
-  """What a run was fed with, and how it did."""
+  """What a run was fed with, and how it did.
 
-  def __init__(self, upstream, on_evaluation):
+  Stands behind its `evaluation`.
+  """
+
+  def __init__(self, workload, upstream, on_evaluation):
     super().__init__()
+    self.evaluation = Evaluation(workload)
     self._upstream = upstream
     self._on_evaluation = on_evaluation
     self._log = FeedLog()
@@ -152,9 +156,13 @@ class _Course(keras.callbacks.Callback):
     return self._log.watch(dataset)
 
   def on_train_begin(self, logs=None):
-    """Forgets the batches that `train` looked at before."""
+    """Forgets the batches that `train` looked at before.
+
+    Evaluates once, off the clock: that traces, and fills caches.
+    """
     self._log.clear()
     self._upstream.clear()
+    self.evaluation.of(self.model)
 
   def on_train_batch_end(self, batch, logs=None):
     """Counts; starts the clock after the first step, which is traced."""

@@ -6,6 +6,8 @@ import math
 import numbers
 from typing import Any
 
+import tensorflow as tf
+
 
 def checked_int(argument: str, value: Any, *, at_least: int) -> int:
   """Returns `value` as an int.
@@ -31,6 +33,21 @@ def checked_seed(seed: Any) -> int | None:
   if not _is(seed, numbers.Integral):
     raise ValueError(f"`seed` must be an int or None, got {seed!r}")
   return int(seed)
+
+
+def checked_stateless_seed(seed: Any) -> tf.Tensor:
+  """Returns what `tf.random.stateless_*` draws from, as a tensor.
+
+  Raises:
+    ValueError: if it is not two whole numbers.
+  """
+  seed = tf.convert_to_tensor(seed)
+  if not seed.dtype.is_integer or not seed.shape.is_compatible_with([2]):
+    raise ValueError(
+      f"`seed` must be two whole numbers, got {seed.dtype.name} of shape"
+      f" {seed.shape}"
+    )
+  return seed
 
 
 def check_flag(argument: str, value: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfecho.checks import checked_int
+from tfecho.checks import checked_int, checked_stateless_seed
 
 # What a JPEG decoder can scale by at no cost, beginning with the smallest.
 _SCALES = (1, 2, 4, 8)
@@ -280,7 +280,7 @@ def _checked_draw(
   seed: Any, area: Sequence[float], aspect_ratio: Sequence[float]
 ) -> Callable[[tf.Tensor], tf.Tensor]:
   """Returns a function from the shape of an image to a window in it."""
-  seed = _checked_seed(seed)
+  seed = checked_stateless_seed(seed)
   area = _checked_range("area", area, at_most=1.0)
   aspect_ratio = _checked_range("aspect_ratio", aspect_ratio)
 
@@ -308,16 +308,6 @@ def _checked_image(image: Any) -> tf.Tensor:
       f" {image.dtype.name} of shape {image.shape}"
     )
   return image
-
-
-def _checked_seed(seed: Any) -> tf.Tensor:
-  seed = tf.convert_to_tensor(seed)
-  if not seed.dtype.is_integer or not seed.shape.is_compatible_with([2]):
-    raise ValueError(
-      f"`seed` must be two whole numbers, got {seed.dtype.name} of shape"
-      f" {seed.shape}"
-    )
-  return seed
 
 
 def _checked_range(

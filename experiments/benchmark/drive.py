@@ -71,3 +71,27 @@ def cost_of(dataset, *, stride, min_seconds=0.05):
 
   probe()
   return probe
+
+
+def ms_per_step(dataset, *, step_ms, warmup, measured):
+  """Returns the milliseconds from step to step of a training that sleeps.
+
+  Time is taken before the iterator is deleted.
+
+  Args:
+    dataset: What it trains on.
+    step_ms: For how long a step sleeps.
+    warmup: Steps before the clock starts, for buffers to fill.
+    measured: Steps on the clock.
+  """
+  iterator = iter(dataset)
+
+  def train(steps):
+    for _ in range(steps):
+      next(iterator)
+      time.sleep(step_ms / 1e3)
+
+  train(warmup)
+  start = time.perf_counter()
+  train(measured)
+  return 1e3 * (time.perf_counter() - start) / measured

@@ -76,7 +76,12 @@ def _sleep_ms(nominal_ms, repeats=5):
 def _start(pipeline, factor):
   """A probe that iterates anew each time, since buffers fill in a pause."""
   dataset = drive.without_injected_prefetch(pipeline(_slow_source()))
-  return lambda: _ms_per_fresh_element(dataset, factor)
+  return lambda: factor * drive.ms_per_step(
+    dataset,
+    step_ms=STEP_MS,
+    warmup=WARMUP_FRESH * factor,
+    measured=MEASURED_FRESH * factor,
+  )
 
 
 def _slow_source():
@@ -87,18 +92,3 @@ def _slow_source():
   return tf.data.Dataset.range(10**9).map(
     lambda i: tf.ensure_shape(tf.numpy_function(read, [i], tf.int64), [])
   )
-
-
-def _ms_per_fresh_element(dataset, factor):
-  """Trains for a while; time is taken before the iterator is deleted."""
-  iterator = iter(dataset)
-
-  def train(fresh):
-    for _ in range(fresh * factor):
-      next(iterator)
-      time.sleep(STEP_MS / 1e3)
-
-  train(WARMUP_FRESH)
-  start = time.perf_counter()
-  train(MEASURED_FRESH)
-  return 1e3 * (time.perf_counter() - start) / MEASURED_FRESH

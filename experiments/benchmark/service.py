@@ -15,7 +15,6 @@ import functools
 import re
 import subprocess
 import sys
-import time
 
 import tensorflow as tf
 from tensorflow.python.data.experimental.ops import testing
@@ -76,21 +75,13 @@ def _start(workers, echo):
   data = data.apply(distributed)
   if echo == "behind":
     data = data.apply(copies)
-  return functools.partial(_ms_per_step, drive.without_injected_prefetch(data))
-
-
-def _ms_per_step(data):
-  iterator = iter(data)
-
-  def train(steps):
-    for _ in range(steps):
-      next(iterator)
-      time.sleep(STEP_MS / 1e3)
-
-  train(WARMUP_STEPS)
-  start = time.perf_counter()
-  train(MEASURED_STEPS)
-  return 1e3 * (time.perf_counter() - start) / MEASURED_STEPS
+  return functools.partial(
+    drive.ms_per_step,
+    drive.without_injected_prefetch(data),
+    step_ms=STEP_MS,
+    warmup=WARMUP_STEPS,
+    measured=MEASURED_STEPS,
+  )
 
 
 @functools.cache

@@ -18,7 +18,7 @@ _TRAINING_JOBS = ("chief", "worker")
 
 
 def number(strategy: Any) -> int:
-  """Returns how many processes train together under a strategy, or None."""
+  """Returns how many processes train together under a strategy or None."""
   if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
     return 1
   cluster = strategy.cluster_resolver.cluster_spec().as_dict()

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from tfecho.checks import checked_stateless_seed
 from tfecho.training.augmentation import draws
 from tfecho.training.augmentation.methods import Change
 from tfecho.training.augmentation.mixing import Mix
@@ -89,7 +90,7 @@ class Augmentation:
       ValueError: if an argument is not as described.
     """
     images = _checked_images(images, batched=self.on_batches)
-    seed = _checked_seed(seed)
+    seed = checked_stateless_seed(seed)
     if self._mix is not None:
       labels, rest = _checked_labels(self.__name__, rest)
       images, labels = self._mix(images, labels, seed)
@@ -139,7 +140,7 @@ class Chain(Augmentation):
   @tf.autograph.experimental.do_not_convert
   def __call__(self, images: Any, *rest: Any, seed: Any) -> Any:
     """Augments, as a single `Augmentation` does."""
-    seed = _checked_seed(seed)
+    seed = checked_stateless_seed(seed)
     examples = (images, *rest)
     for position, augment in enumerate(self._augments):
       result = augment(*examples, seed=draws.fold_in(seed, position))
@@ -186,16 +187,6 @@ def _checked_images(images: Any, *, batched: bool) -> tf.Tensor:
       f" {images.shape}"
     )
   return images
-
-
-def _checked_seed(seed: Any) -> tf.Tensor:
-  seed = tf.convert_to_tensor(seed)
-  if not seed.dtype.is_integer or not seed.shape.is_compatible_with([2]):
-    raise ValueError(
-      f"`seed` must be two whole numbers, got {seed.dtype.name} of shape"
-      f" {seed.shape}"
-    )
-  return seed
 
 
 def _checked_labels(
