@@ -52,8 +52,7 @@ def cases():
       },
       bounds=[
         Bound("2 workers", "1 worker", 0.6),
-        # Each copy is asked for by itself, after the one before.
-        Bound("1 worker, echo on it", "1 worker", 0.75),
+        Bound("1 worker, echo on it", "1 worker", 0.6),
         Bound("1 worker, echo behind", "1 worker", 0.6),
         Bound("2 workers, echo behind", "1 worker", 0.35),
       ],
