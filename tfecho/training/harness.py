@@ -216,8 +216,9 @@ def train(
     optimizer = _optimizer(optimizer, learning_rate, strategy)
     with policy_scope(model.dtype_policy):
       model.compile(optimizer, loss=loss, metrics=metrics, **compile_options)
-    if strategy is not None and optimizers.is_legacy(model.optimizer):
-      # What addons put on top of others fails at it, once there are replicas.
+    if model.built:
+      # A step that has to make them is traced twice; on replicas, it fails at
+      # those that addons put on top of other optimizers.
       optimizers.build(model.optimizer, model.trainable_variables)
   check_precision(model)
   preflight.check_schedule(optimizer, feed.total_steps)

@@ -144,13 +144,13 @@ def build(optimizer: Any, variables: list[Any]) -> None:
   """
   if getattr(optimizer, "built", False):
     return
-  if is_legacy(optimizer):
+  if _is_legacy(optimizer):
     optimizer._create_all_weights(variables)
   else:
     optimizer.build(variables)
 
 
-def is_legacy(optimizer: Any) -> bool:
+def _is_legacy(optimizer: Any) -> bool:
   """Whether it is of the kind that tensorflow-addons has."""
   return not isinstance(optimizer, keras.optimizers.Optimizer)
 
