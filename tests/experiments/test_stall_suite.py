@@ -173,14 +173,25 @@ class TestTrainings:
 
 
 class Held(Upstream):
-  """Gives as many elements as the test lets through."""
+  """Gives the first elements only: as many as the test lets through.
+
+  By their ordinals: several are read at once, and the last to be let through
+  must not be taken by one behind it.
+  """
 
   def __init__(self):
     super().__init__()
-    self.gate = threading.Semaphore(0)
+    self._changed = threading.Condition()
+    self._let = 0
+
+  def let(self, n):
+    with self._changed:
+      self._let += n
+      self._changed.notify_all()
 
   def _serve(self, ordinal):
-    assert self.gate.acquire(timeout=60)
+    with self._changed:
+      assert self._changed.wait_for(lambda: ordinal < self._let, timeout=60)
     return super()._serve(ordinal)
 
 
@@ -190,7 +201,7 @@ def test_what_a_shuffle_holds_is_fresh_at_the_start():
   held = 4 * BATCH_SIZE
   upstream = Held()
   batches = iter(stall_trial.shuffled(held)(upstream, tfecho.Stats()))
-  upstream.gate.release(held + 6 * BATCH_SIZE)  # the warm-up
+  upstream.let(held + 6 * BATCH_SIZE)  # the warm-up
   ordinals = [next(batches)[0].numpy() for _ in range(6)]
   assert len(np.unique(ordinals)) == 6 * BATCH_SIZE
-  upstream.gate.release(10_000)
+  upstream.let(10_000)
