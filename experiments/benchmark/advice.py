@@ -27,10 +27,13 @@ BEST = 1.10
 ROUNDS = 5
 ADVISE_SECONDS = 3.0
 
-# Per choice and round: off the clock, until all buffers are as full as they
-# get, and on it.
-_WARMUP_SECONDS = 0.3
-_MEASURED_SECONDS = 0.3
+# Per choice and round. How the threads of a pipeline come to share the cores
+# differs from one iterator to the next, by half where a step takes 1 ms.
+_ITERATORS = 3
+
+# Of each: off the clock, until all buffers are as full as they get, and on it.
+_WARMUP_SECONDS = 0.2
+_MEASURED_SECONDS = 0.2
 
 _NO_ECHO = "no echo"
 _RECOMMENDED = "recommended"
@@ -126,29 +129,31 @@ class _Trial:
     if place not in (None, "batch"):
       # No larger than need be: it has to be full before the clock starts.
       echo["echo_buffer"] = 2 * pipeline.batch_size
-    batches = iter(pipeline.dataset(**echo))
-    return _milliseconds(lambda: step(next(batches)), factor)
+    dataset = pipeline.dataset(**echo)
+    return statistics.fmean(
+      _milliseconds(step, iter(dataset), factor) for _ in range(_ITERATORS)
+    )
 
   @functools.cached_property
   def _started(self):
     return self._workload.start()
 
 
-def _milliseconds(step, factor):
+def _milliseconds(step, batches, factor):
   """Milliseconds per call of `step`, over whole groups of copies."""
   group = fractions.Fraction(factor).limit_denominator(100).numerator
-  _repeat(step, group, _WARMUP_SECONDS)
+  _repeat(step, batches, group, _WARMUP_SECONDS)
   start = time.perf_counter()
-  steps = _repeat(step, group, _MEASURED_SECONDS)
+  steps = _repeat(step, batches, group, _MEASURED_SECONDS)
   return 1e3 * (time.perf_counter() - start) / steps
 
 
-def _repeat(step, group, seconds):
+def _repeat(step, batches, group, seconds):
   """Makes groups of steps, two at least, until time is up; returns how many."""
   steps, end = 0, time.perf_counter() + seconds
   while steps < 2 * group or time.perf_counter() < end:
     for _ in range(group):
-      step()
+      step(next(batches))
     steps += group
   return steps
 

@@ -17,7 +17,7 @@ from tfecho.advice.costs import Measurements
 FACTORS = (1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 
 # Slower than the fastest choice by less than this is as good.
-_AS_FAST = 1.05
+_AS_FAST = 1.03
 
 # Faster by less than this is not worth a repeated example.
 _WORTH_IT = 1.1
