@@ -18,6 +18,17 @@ def encode(images, size):
   """
   resized = tf.image.resize(images, (size, size), method="bicubic")
   pixels = tf.cast(tf.clip_by_value(tf.round(resized), 0, 255), tf.uint8)
-  colour = tf.image.grayscale_to_rgb(pixels)
-  files = [tf.io.encode_jpeg(image, quality=_QUALITY) for image in colour]
+  return files(tf.image.grayscale_to_rgb(pixels))
+
+
+def files(images):
+  """Returns the files of images in colour.
+
+  Args:
+    images: uint8 of shape [count, height, width, 3].
+
+  Returns:
+    An array of `bytes`, of shape [count].
+  """
+  files = [tf.io.encode_jpeg(image, quality=_QUALITY) for image in images]
   return np.array([file.numpy() for file in files], dtype=object)

@@ -20,6 +20,7 @@ NAMES = (
   "resnet50_imagenet",
   "transformer_lm1b",
   "transformer_common_crawl",
+  "ssd_coco",
 )
 
 __all__ = ["NAMES", "Workload", "get", "presets"]

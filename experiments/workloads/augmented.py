@@ -18,7 +18,8 @@ def augmented(workload, name):
     name: One of `NAMES`.
 
   Raises:
-    ValueError: If there is no such augmentation, or the workload has none.
+    ValueError: If there is no such augmentation, the workload has none, or its
+      labels say where something is: most of these move that.
   """
   if name not in NAMES:
     raise ValueError(
@@ -27,6 +28,11 @@ def augmented(workload, name):
   if workload.augment is None:
     raise ValueError(
       f"`augmentation` is for images, {workload.name} has none, got {name!r}"
+    )
+  if workload.localized:
+    raise ValueError(
+      f"`augmentation` would move what the labels of {workload.name} say the"
+      f" place of, got {name!r}"
     )
   own, more = workload.augment, augmentation.get(name)
 

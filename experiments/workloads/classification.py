@@ -57,15 +57,19 @@ def pad_and_crop(padding):
   return augment
 
 
-def momentum(learning_rate):
+def momentum(learning_rate, *, weight_decay=1e-4):
   """Returns the optimizer that residual networks are trained with.
 
   The papers add 1e-4 times a weight to its gradient. A momentum of 0.9 makes
   that ten times as much, which is what is subtracted here. Biases and the
   parameters of batch normalization are left alone.
+
+  Args:
+    learning_rate: A number or a schedule.
+    weight_decay: Times a weight, what is added to its gradient.
   """
   optimizer = keras.optimizers.SGD(
-    learning_rate, momentum=0.9, nesterov=True, weight_decay=1e-3
+    learning_rate, momentum=0.9, nesterov=True, weight_decay=10 * weight_decay
   )
   optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
   return optimizer

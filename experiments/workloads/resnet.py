@@ -86,16 +86,46 @@ def bottleneck_resnet(
     of shape [batch, classes].
   """
   images = keras.Input(input_shape, dtype="uint8")
-  x = keras.layers.Rescaling(1 / 127.5, offset=-1)(images)
-  x = _normalize(_convolve(x, width, stride=2, kernel_size=7), momentum)
-  x = keras.layers.Activation("relu")(x)
-  x = keras.layers.MaxPooling2D(3, strides=2, padding="same")(x)
+  x = _stem(images, width, momentum)
   for stage, count in enumerate(blocks):
     for block in range(count):
       stride = 2 if stage > 0 and block == 0 else 1
       x = _bottleneck_block(x, width * 2**stage, stride, momentum)
   depth = 3 * sum(blocks) + 2
   return _classifier(images, x, classes, name=f"resnet{depth}")
+
+
+def basic_trunk(images, blocks, *, strides, width=64, momentum=0.9):
+  """Returns the last feature map of basic blocks, for what is built on it.
+
+  Three stages of (3, 4, 6) blocks are ResNet-34 without its fourth.
+
+  Args:
+    images: Keras tensor of uint8, of shape [batch, height, width, channels].
+    blocks: Number of blocks in each stage. The first one gets the image at a
+      quarter of its height and width.
+    strides: Of the first block in each stage.
+    width: Channels of the first stage; each has twice those of the last.
+    momentum: As for `cifar_resnet`.
+  """
+  x = _stem(images, width, momentum)
+  for stage, (count, stride) in enumerate(zip(blocks, strides)):
+    for block in range(count):
+      x = _basic_block(
+        x,
+        width * 2**stage,
+        stride if block == 0 else 1,
+        shortcuts="projection",
+        momentum=momentum,
+      )
+  return x
+
+
+def _stem(images, width, momentum):
+  x = keras.layers.Rescaling(1 / 127.5, offset=-1)(images)
+  x = _normalize(_convolve(x, width, stride=2, kernel_size=7), momentum)
+  x = keras.layers.Activation("relu")(x)
+  return keras.layers.MaxPooling2D(3, strides=2, padding="same")(x)
 
 
 def _classifier(images, x, classes, name):

@@ -51,6 +51,8 @@ class Workload:
     evaluation_steps: Training steps from one evaluation to the next.
     shuffle_buffer: Number of keys among which the next one is chosen, where
       not all of them fit into memory; None if they do.
+    localized: Whether labels say where in the inputs something is, so that
+      nothing but `augment` may move that.
   """
 
   name: str
@@ -75,3 +77,4 @@ class Workload:
   max_steps: int
   evaluation_steps: int
   shuffle_buffer: int | None = None
+  localized: bool = False
