@@ -16,6 +16,8 @@ Which default box stands for which object is found out in the loss, on the
 accelerator: labels are a few rows an image, in the buffers of an echo, too.
 """
 
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -102,7 +104,7 @@ def paper():
     read=_fields,
     validation=_coco_validation,
     augment=augmentation(_SIZE),
-    optimizer=lambda rate: momentum(rate, weight_decay=5e-4),
+    optimizer=functools.partial(momentum, weight_decay=5e-4),
     learning_rate=schedules.multi_step(
       2.5e-3, ["43ep", "54ep"], warmup="1ep"
     ),

@@ -12,17 +12,24 @@ from prepared_data import prepare
 from experiments import feeding, workloads
 from experiments.data import prepared
 from experiments.workloads import resnet
+from experiments.workloads.ssd import network
+from experiments.workloads.ssd.boxes import SSD300
 from tfecho.training import BackupAndRestore, train
 
-SMALL = [
+CLASSIFIERS = [
   ("resnet32_cifar10", "small"),
   pytest.param("resnet32_cifar10", "fashion", marks=needs_fashion_mnist),
   ("resnet50_imagenet", "small"),
 ]
-PAPER = [
+SMALL = [*CLASSIFIERS, ("ssd_coco", "small")]
+MOCKED = [
   ("resnet32_cifar10", "paper"),
   ("resnet50_imagenet", "paper"),
+]
+PAPER = [
+  *MOCKED,
   ("resnet50_imagenet", "paper_fused"),
+  ("ssd_coco", "paper"),
 ]
 STEPS = 4
 
@@ -102,12 +109,22 @@ def _with_fewer_layers(workload):
   shape = workload.validation().element_spec[0].shape[1:]
   if workload.name == "resnet32_cifar10":
     model = resnet.cifar_resnet(8, input_shape=shape, classes=10)
+  elif workload.name == "ssd_coco":
+    model = _small_ssd300()
   else:
     model = resnet.bottleneck_resnet(
       (1, 1, 1, 1), width=4, input_shape=shape, classes=1_000
     )
   return dataclasses.replace(
     workload, model=lambda: keras.models.clone_model(model)
+  )
+
+
+def _small_ssd300():
+  """The outputs of SSD300, from few channels."""
+  extras = [x._replace(inner=8, outer=8) for x in network.SSD300_EXTRAS]
+  return network.detector(
+    300, SSD300, classes=80, blocks=(1, 1, 1), width=4, extras=extras
   )
 
 
@@ -122,8 +139,8 @@ def _share_of_the_most_frequent(workload):
   return np.bincount(labels).max() / len(labels)
 
 
-@pytest.mark.parametrize("name, preset", SMALL)
-def test_a_small_workload_learns(name, preset):
+@pytest.mark.parametrize("name, preset", CLASSIFIERS)
+def test_a_small_classifier_learns(name, preset):
   workload = workloads.get(name, preset)
   batches = _batches(workload, batch_size=workload.batch_size)
   result = _train(workload, batches, steps=120, epoch_steps=20, rate=0.002)
@@ -131,6 +148,27 @@ def test_a_small_workload_learns(name, preset):
   assert losses[-1] < 0.6 * losses[0]
   accuracy = _evaluate(workload, result.model)
   assert accuracy > _share_of_the_most_frequent(workload) + 0.4
+
+
+def _without_looking(model, workload):
+  """What a model says of all images on average, of each of them."""
+  batches = list(workload.validation())
+  outputs = [model.predict_on_batch(images) for images, _ in batches]
+  mean = np.mean(np.concatenate(outputs), axis=0)
+  metric = workload.metric()
+  for _, labels in batches:
+    metric.update_state(labels, np.stack([mean] * len(labels)))
+  return metric.result()
+
+
+def test_a_small_detector_learns():
+  workload = workloads.get("ssd_coco", "small")
+  batches = _batches(workload, batch_size=workload.batch_size)
+  result = _train(workload, batches, steps=200, epoch_steps=50, rate=0.003)
+  losses = [epoch["loss"] for epoch in result.curve]
+  assert losses[-1] < 0.6 * losses[0]
+  precision = _evaluate(workload, result.model)
+  assert precision > _without_looking(result.model, workload) + 0.04
 
 
 def _examples(name, count):
@@ -150,7 +188,41 @@ def data_dir(tmp_path_factory):
   prepare("cifar10", directory, train=examples, test=examples[:4])
   examples = _examples("imagenet2012", 20)
   prepare("imagenet2012", directory, train=examples, validation=examples[:4])
+  examples = _photographs(20)
+  prepare("coco/2017", directory, train=examples, validation=examples[:4])
   return directory
+
+
+def _photographs(count):
+  """Examples of COCO, the first of them without any object."""
+  rng = np.random.RandomState(0)
+  return [
+    {
+      "image": rng.randint(0, 256, (40 + n, 60, 3)).astype(np.uint8),
+      "image/filename": f"{n}.jpg",
+      "image/id": n,
+      "objects": [_object(rng, crowd=k == 5) for k in range(n % 8)],
+    }
+    for n in range(count)
+  ]
+
+
+def _bbox(*corners):
+  import tensorflow_datasets as tfds
+
+  return tfds.features.BBox(*corners)
+
+
+def _object(rng, *, crowd):
+  top, left = rng.uniform(0, 0.5, 2)
+  height, width = rng.uniform(0.1, 0.5, 2)
+  return {
+    "id": rng.randint(1_000),
+    "area": rng.randint(1_000),
+    "bbox": _bbox(top, left, top + height, left + width),
+    "label": rng.randint(80),
+    "is_crowd": crowd,
+  }
 
 
 @needs_tensorflow_datasets
@@ -161,7 +233,7 @@ def test_the_paper_s_trains_from_disk_and_goes_on(
   monkeypatch.setenv(prepared.VARIABLE, str(data_dir))
   workload = workloads.get(name, preset)
   assert workload.train_examples == len(workload.train()) == 20
-  if preset == "paper_fused":
+  if preset == "paper_fused" or name == "ssd_coco":
     workload = _with_fewer_layers(workload)
   _check(workload, tmp_path)
 
@@ -174,7 +246,7 @@ def _in_memory(dataset):
 
 
 @needs_tensorflow_datasets
-@pytest.mark.parametrize("name, preset", PAPER[:2])
+@pytest.mark.parametrize("name, preset", MOCKED)
 def test_the_paper_s_trains_on_mock_data_and_goes_on(name, preset, tmp_path):
   import tensorflow_datasets as tfds
 
@@ -183,3 +255,40 @@ def test_the_paper_s_trains_on_mock_data_and_goes_on(name, preset, tmp_path):
     records = _in_memory(workload.train())
     workload = dataclasses.replace(workload, train=lambda: records)
     _check(workload, tmp_path)
+
+
+def _mocked(tfds, split):
+  """Examples of COCO as the mock makes them, with boxes that are some.
+
+  It draws each list of an object's values in another length, and the corners of
+  boxes in any order.
+  """
+  for record in tfds.as_numpy(tfds.load("coco/2017", split=split)):
+    objects = record["objects"]
+    count = min(len(values) for values in objects.values())
+    corners = objects["bbox"].reshape(-1, 2, 2)
+    corners = np.sort(corners, axis=1).reshape(-1, 4).tolist()
+    yield {
+      **record,
+      "objects": [
+        {
+          **{name: values[n] for name, values in objects.items()},
+          "bbox": _bbox(*corners[n]),
+        }
+        for n in range(count)
+      ],
+    }
+
+
+@needs_tensorflow_datasets
+def test_the_paper_s_detector_trains_on_mock_data_and_goes_on(
+  monkeypatch, tmp_path
+):
+  """From disk: as encoded files, the mock makes none of this data set."""
+  import tensorflow_datasets as tfds
+
+  with tfds.testing.mock_data(num_examples=8):
+    examples = list(_mocked(tfds, "train"))
+  prepare("coco/2017", tmp_path, train=examples, validation=examples[:4])
+  monkeypatch.setenv(prepared.VARIABLE, str(tmp_path))
+  _check(_with_fewer_layers(workloads.get("ssd_coco", "paper")), tmp_path)

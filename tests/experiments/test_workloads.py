@@ -11,6 +11,7 @@ ALL = [
   ("resnet50_imagenet", "small"),
   pytest.param("transformer_lm1b", "small", marks=needs_addresses),
   pytest.param("transformer_common_crawl", "small", marks=needs_addresses),
+  ("ssd_coco", "small"),
 ]
 
 
@@ -41,6 +42,11 @@ def _augmented(workload, examples):
   return tf.data.Dataset.zip((examples, seeds)).map(
     lambda example, seed: workload.augment(*example, seed=seed)
   )
+
+
+def test_where_labels_are_places_nothing_else_may_move_them():
+  with pytest.raises(ValueError, match="`augmentation` .*ssd_coco.* 'rand'"):
+    workloads.get("ssd_coco", "small", augmentation="rand")
 
 
 @pytest.mark.parametrize(
