@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from experiments.workloads import classification
@@ -44,3 +45,13 @@ def test_the_augmentation_depends_on_the_seed_and_on_nothing_else():
   np.testing.assert_array_equal(_augmented(augment, 9), _augmented(augment, 9))
   image, label = augment(IMAGE, 3, tf.constant([0, 0], tf.int64))
   assert (image.shape, label) == (IMAGE.shape, 3)
+
+
+@pytest.mark.parametrize(
+  "options, subtracted", [({}, 1e-3), ({"weight_decay": 5e-4}, 5e-3)]
+)
+def test_a_weight_loses_ten_times_of_what_is_added_to_a_gradient(
+  options, subtracted
+):
+  optimizer = classification.momentum(0.1, **options)
+  assert optimizer.weight_decay == pytest.approx(subtracted)

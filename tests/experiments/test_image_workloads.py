@@ -151,10 +151,11 @@ def test_a_small_classifier_learns(name, preset):
 
 
 def _without_looking(model, workload):
-  """What a model says of all images on average, of each of them."""
+  """The metric of whoever says of each image what is true of all on average."""
   batches = list(workload.validation())
   outputs = [model.predict_on_batch(images) for images, _ in batches]
   mean = np.mean(np.concatenate(outputs), axis=0)
+  mean[:, 4] = -100  # no background: otherwise it would rather say nothing
   metric = workload.metric()
   for _, labels in batches:
     metric.update_state(labels, np.stack([mean] * len(labels)))
@@ -164,9 +165,9 @@ def _without_looking(model, workload):
 def test_a_small_detector_learns():
   workload = workloads.get("ssd_coco", "small")
   batches = _batches(workload, batch_size=workload.batch_size)
-  result = _train(workload, batches, steps=200, epoch_steps=50, rate=0.003)
+  result = _train(workload, batches, steps=150, epoch_steps=50, rate=0.003)
   losses = [epoch["loss"] for epoch in result.curve]
-  assert losses[-1] < 0.6 * losses[0]
+  assert losses[-1] < 0.75 * losses[0]
   precision = _evaluate(workload, result.model)
   assert precision > _without_looking(result.model, workload) + 0.04
 

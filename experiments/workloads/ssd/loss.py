@@ -33,7 +33,7 @@ class MultiBoxLoss(keras.losses.Loss):
 
   def call(self, objects, outputs):
     """Returns the loss of each image, of shape [batch]."""
-    boxes, classes = match(tf.cast(objects, tf.float32), self._defaults)
+    boxes, classes = match(objects, self._defaults)
     positive = tf.cast(classes > 0, tf.float32)
     distance = _smooth_l1(outputs[..., :4] - encode(boxes, self._defaults))
     cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits(

@@ -56,6 +56,17 @@ def test_a_detector_that_is_right_has_hardly_any_loss():
   assert float(MultiBoxLoss(DEFAULTS)(objects, outputs)) < 1e-5
 
 
+def test_it_can_be_compiled():
+  objects, outputs = _batch(seed=0)
+  loss = MultiBoxLoss(DEFAULTS)
+  compiled = tf.function(loss.call, jit_compile=True)
+  np.testing.assert_allclose(
+    compiled(tf.constant(objects), tf.constant(outputs)),
+    loss.call(objects, outputs),
+    rtol=1e-5,
+  )
+
+
 def _gradient(objects, outputs):
   outputs = tf.constant(outputs)
   with tf.GradientTape() as tape:
