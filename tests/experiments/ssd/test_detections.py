@@ -4,7 +4,7 @@ import pytest
 
 from experiments.workloads.ssd.boxes import Level, default_boxes
 from experiments.workloads.ssd.detections import detections
-from experiments.workloads.ssd.encoding import decode
+from experiments.workloads.ssd.encoding import decode, encode
 
 CLASSES = 3
 DEFAULTS = default_boxes(64, [Level(4, 16, 20, 30, (2, 3))])
@@ -59,6 +59,22 @@ def test_no_more_are_kept_than_asked_for_and_those_are_the_best():
   _, scores, _, counts = detections(outputs, DEFAULTS, at_most=4)
   np.testing.assert_array_equal(counts, [4, 4])
   np.testing.assert_array_equal(scores, all_scores[:, :4])
+
+
+@pytest.mark.parametrize(
+  # how far down the second box is: they overlap by 0.28/0.52, 0.25/0.55
+  "shift, found",
+  [(0.12, 1), (0.15, 2)],
+)
+def test_by_default_two_may_overlap_by_a_half(shift, found):
+  outputs = np.zeros([1, len(DEFAULTS), 5 + CLASSES], np.float32)
+  outputs[0, :, 4] = detectors.CERTAIN
+  box = np.array([0.2, 0.3, 0.6, 0.7], np.float32)
+  boxes = np.stack([box, box + np.float32([shift, 0, shift, 0])])
+  outputs[0, :2, :4] = encode(boxes, DEFAULTS[:2])
+  outputs[0, :2, 5] = [25, 24]
+  _, _, _, counts = detections(outputs, DEFAULTS)
+  assert counts[0] == found
 
 
 def test_a_box_can_be_of_two_classes():
