@@ -14,6 +14,7 @@ import math
 
 PLACES = ("read", "decode", "augment", "batch")
 BASELINE = "baseline"
+CACHED = "cached"
 ON_STALL = "on_stall"
 
 # Of the echo on stall, which stands where an echo of a fixed factor does best.
@@ -37,17 +38,21 @@ class Arm:
     on_stall: Whether it repeats only what would be waited for.
     last_factor: What `factor` falls to in the course of a run, in a straight
       line; None if it stays.
+    cached: Whether what was read is kept in memory, instead of an echo, and
+      comes from there in all further epochs.
   """
 
   echo_after: str | None = None
   factor: float = 1
   shuffle: bool = False
   on_stall: bool = False
-  last_factor: float | None = None  # records of earlier runs have none
+  # Records of earlier runs have none of these.
+  last_factor: float | None = None
+  cached: bool = False
 
   def __str__(self):
     if self.echo_after is None:
-      return BASELINE
+      return self.kind
     if self.last_factor is not None:
       return f"{self.kind} e={self.factor:g}:{self.last_factor:g}"
     relation = "<=" if self.on_stall else "="
@@ -57,7 +62,7 @@ class Arm:
   def kind(self):
     """The arm without its factor, as `parse` takes it: "after_decode"."""
     if self.echo_after is None:
-      return BASELINE
+      return CACHED if self.cached else BASELINE
     if self.on_stall:
       return ON_STALL
     if self.shuffle == _shuffles_by_default(self.echo_after):
@@ -87,12 +92,17 @@ class Arm:
 
   @property
   def tuned_as(self):
-    """The kind of arm whose learning rate is used.
+    """The kind of arm whose learning rate is used, if it has none of its own.
 
     How often an echo on stall repeats is known only once it has run: it is
-    trained like the fixed echo in its place.
+    trained like the fixed echo in its place. What is read once and decoded
+    again is the same example, and so is what comes from a cache.
     """
-    return f"after_{self.echo_after}" if self.on_stall else self.kind
+    if self.on_stall:
+      return f"after_{_ON_STALL_PLACE}"
+    if self.echo_after == "read":
+      return dataclasses.replace(self, echo_after="decode").kind
+    return BASELINE if self.cached else self.kind
 
 
 def parse(kind, factor=1):
@@ -101,9 +111,9 @@ def parse(kind, factor=1):
   Args:
     kind: "baseline" or "after_" and one of `PLACES`, followed by "_unshuffled"
       for no shuffle buffer behind the echo, or by "_shuffled" for one behind an
-      echo of batches. Or "on_stall".
-    factor: Echoing factor; the baseline has none and ignores it, and so does
-      "on_stall", which is at most 8.
+      echo of batches. Or "on_stall", or "cached".
+    factor: Echoing factor; the baseline and "cached" have none and ignore it,
+      and so does "on_stall", which is at most 8.
 
   Returns:
     An `Arm`.
@@ -115,6 +125,8 @@ def parse(kind, factor=1):
     raise ValueError(f"must be one of {', '.join(kinds())}, got {kind!r}")
   if kind == BASELINE:
     return Arm()
+  if kind == CACHED:
+    return Arm(cached=True)
   if kind == ON_STALL:
     return Arm(_ON_STALL_PLACE, _ON_STALL_MAX_FACTOR, on_stall=True)
   if not 1 <= factor < float("inf"):
@@ -131,7 +143,7 @@ def kinds():
     for place in PLACES
     for shuffle in [_shuffles_by_default(place) != exception]
   ]
-  return (BASELINE, *(arm.kind for arm in arms), ON_STALL)
+  return (BASELINE, CACHED, *(arm.kind for arm in arms), ON_STALL)
 
 
 def cross(kinds, factors):

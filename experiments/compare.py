@@ -2,6 +2,8 @@
 
   python -m experiments.compare
   python -m experiments.compare --factors=2,4,8 --seeds=5 --measure=target,final
+  python -m experiments.compare --measure=time --store_ms=40 \\
+    --arms=baseline,cached,after_read,after_decode
 
 Trains every arm under every seed, counts the fresh examples that each needs to
 reach a target, and prints a table. In `--output_dir` are then `results.jsonl`
@@ -28,8 +30,10 @@ from experiments import (
 )
 from experiments.environment import environment
 from experiments.settings import RESOLUTIONS
+from experiments.store import server_flags
 
 flags.adopt_module_key_flags(request_flags)
+flags.adopt_module_key_flags(server_flags)
 _SEEDS = flags.DEFINE_integer(
   "seeds",
   3,
@@ -38,10 +42,11 @@ _SEEDS = flags.DEFINE_integer(
 )
 _UPSTREAM_MS = flags.DEFINE_float(
   "upstream_ms",
-  2.0,
+  None,
   "Delay of reading one example, in milliseconds, in extra runs under the "
   "first seed of the baseline, the first echo of --arms and `on_stall`: their "
-  "time to the target is compared with the time model. 0: no such runs.",
+  "time to the target is compared with the time model. 0: no such runs. "
+  "Default: 2, or 0 with --store_ms.",
 )
 _UPSTREAM_JITTER = flags.DEFINE_float(
   "upstream_jitter",
@@ -95,13 +100,21 @@ def _planned_runs():
   find = functools.partial(learning_rates.find, learning_rates.load(path))
   request = request_flags.request(
     seeds=range(_SEEDS.value),
-    upstream_ms=_UPSTREAM_MS.value,
+    upstream_ms=_upstream_ms(),
     upstream_jitter=_UPSTREAM_JITTER.value,
+    store_ms=server_flags.LATENCY_MS.value,
+    store_kb_per_second=server_flags.KB_PER_SECOND.value,
     schedule_resolution=tuple(_SCHEDULE_RESOLUTION.value),
     factor_schedules=_factor_schedules(),
   )
   # Last, since it may compile for a while: a misspelt flag is told before.
   return implementations.resolve(planning.plan(request, find))
+
+
+def _upstream_ms():
+  if _UPSTREAM_MS.value is not None:
+    return _UPSTREAM_MS.value
+  return 2.0 if server_flags.LATENCY_MS.value is None else 0.0
 
 
 def _factor_schedules():

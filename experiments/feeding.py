@@ -16,13 +16,14 @@ from experiments import workloads
 _INPUT_THREADS = 4
 
 
-def batches(settings, upstream, *, factor=None):
+def batches(settings, upstream, *, factor=None, store=None):
   """Returns the endless dataset of batches that a run trains on.
 
   Args:
     settings: `RunSettings`.
     upstream: `Upstream` that the examples are read over.
     factor: Variable that holds the factor, if it changes during the run.
+    store: `store.process.Store` that has the examples; None for memory.
 
   Returns:
     A dataset of (ordinals, (inputs, labels)).
@@ -30,13 +31,16 @@ def batches(settings, upstream, *, factor=None):
   workload = workloads.get(
     settings.workload, settings.preset, augmentation=settings.augmentation
   )
-  return pipeline(
-    workload,
-    _numbered_keys(workload, settings.seed),
-    upstream,
-    batch_size=settings.batch_size,
-    seed=settings.seed,
-  ).dataset(
+  if store is not None:
+    workload = store.holding(workload)
+  common = {"batch_size": settings.batch_size, "seed": settings.seed}
+  if settings.arm.cached:
+    buffer = settings.echo_buffer
+    stages = _cached_pipeline(workload, upstream, buffer=buffer, **common)
+  else:
+    keys = _numbered_keys(workload, settings.seed)
+    stages = pipeline(workload, keys, upstream, **common)
+  return stages.dataset(
     implementation=settings.implementation,
     **echo(
       settings.arm,
@@ -84,11 +88,36 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
   Returns:
     A pipeline of (ordinals, (inputs, labels)).
   """
+  read = _read(workload, upstream)
+  return _pipeline(workload, keys, read, batch_size=batch_size, seed=seed)
+
+
+def _cached_pipeline(workload, upstream, *, buffer, batch_size, seed):
+  """The same without an echo, where every example is read only once.
+
+  Those read are shuffled like copies behind an echo, so that the first epoch
+  need not be over before the training begins. Numbers are kept, too: what comes
+  from memory is not fresh.
+  """
+  read = _read(workload, upstream)
+
+  def records(_):
+    keys = workload.train().shuffle(_keys_shuffled(workload), seed=seed)
+    records = keys.enumerate().map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    return records.cache().shuffle(buffer, seed=seed).repeat()
+
+  # Made in a function, every iterator has a cache of its own. In one that they
+  # share, the training would find what was looked at before it began.
+  source = tf.data.Dataset.from_tensors(0).flat_map(records).repeat()
+  return _pipeline(workload, source, None, batch_size=batch_size, seed=seed)
+
+
+def _pipeline(workload, source, read, *, batch_size, seed):
   options = tf.data.Options()
   options.threading.private_threadpool_size = _INPUT_THREADS
   return tfecho.Pipeline(
-    keys.with_options(options),
-    read=upstream.wrap(workload.read),
+    source.with_options(options),
+    read=read,
     decode=_beside_ordinal(workload.decode),
     augment=workload.augment and _beside_ordinal_seeded(workload.augment),
     batch_size=batch_size,
@@ -136,6 +165,10 @@ def _numbered_keys(workload, seed):
   keys = keys.shuffle(_keys_shuffled(workload), seed=seed)
   # TensorFlow 2.15 sees an end to the numbers, if far away: hence the second.
   return keys.repeat().enumerate().repeat()
+
+
+def _read(workload, upstream):
+  return upstream.wrap(lambda key: _call(workload.read, key))
 
 
 def _beside_ordinal(stage):

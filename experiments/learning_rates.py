@@ -49,10 +49,14 @@ def find(entries, arm, *, optimizer=None, **common):
   Raises:
     ValueError: If nothing was tuned for this kind of arm under these settings.
   """
-  wanted = {**common, "kind": arm.tuned_as, "optimizer": optimizer}
   assert set(common) == set(_COMMON)
-  tuned = [e for e in entries if all(e.get(k) == v for k, v in wanted.items())]
-  if not tuned:
+  usual = {"optimizer": None}
+  for kind in (arm.kind, arm.tuned_as):
+    wanted = {**common, "kind": kind, "optimizer": optimizer}
+    tuned = [e for e in entries if wanted.items() <= {**usual, **e}.items()]
+    if tuned:
+      break
+  else:
     raise ValueError(
       "no learning rate was tuned for "
       + ", ".join(f"{name}={value}" for name, value in wanted.items())

@@ -7,6 +7,7 @@ import dataclasses
 from experiments import workloads
 from experiments.arms import BASELINE, ON_STALL, PLACES, Arm, cross, parse
 from experiments.settings import MEASURES, RESOLUTIONS, RunSettings
+from experiments.store import objects, server
 from experiments.training_settings import TrainingSettings
 from experiments.workloads.augmented import augmented
 
@@ -36,6 +37,9 @@ class Request:
     upstream_ms: Milliseconds per example of the runs that are timed; 0 for no
       such runs.
     upstream_jitter: Standard deviation of that over its mean.
+    store_ms: Milliseconds from a request to the first byte of its answer, if
+      the runs that are timed read from an object store; None if not.
+    store_kb_per_second: Its bandwidth; None for no limit.
     implementation: "native" or "graph".
     schedule_resolution: Some of `RESOLUTIONS`, for runs whose final metric is
       measured.
@@ -60,6 +64,8 @@ class Request:
   upstream_ms: float
   implementation: str
   upstream_jitter: float = 0.0
+  store_ms: float | None = None
+  store_kb_per_second: float | None = None
   schedule_resolution: tuple[str, ...] = ("step",)
   factor_schedules: tuple[tuple[float, float], ...] = ()
   training: TrainingSettings = TrainingSettings()
@@ -115,18 +121,30 @@ def _falling_arms(request, arms):
 
 def _timed(request, rate_of, compared):
   """The runs with a slow upstream."""
-  if not request.upstream_ms:
+  delay = _delay(request)
+  if not delay:
     return []
-  delay = {
-    "upstream_ms": float(request.upstream_ms),
-    "upstream_jitter": float(request.upstream_jitter),
-  }
   seeds = request.seeds if TIME in request.measure else request.seeds[:1]
   return [
     _run(request, rate_of, arm, measure="target", seed=seed, **delay)
     for seed in seeds
     for arm in _timed_arms(request, compared)
   ]
+
+
+def _delay(request):
+  """What makes upstream slow, if anything does."""
+  if request.store_ms is not None:
+    return {
+      "store_ms": float(request.store_ms),
+      "store_kb_per_second": request.store_kb_per_second,
+    }
+  if request.upstream_ms:
+    return {
+      "upstream_ms": float(request.upstream_ms),
+      "upstream_jitter": float(request.upstream_jitter),
+    }
+  return {}
 
 
 def _timed_arms(request, compared):
@@ -223,7 +241,9 @@ def _check(request, workload):
   _check_minimum("batch_size", request.batch_size, 1)
   _check_minimum("upstream_ms", request.upstream_ms, 0)
   _check_minimum("upstream_jitter", request.upstream_jitter, 0)
+  _check_minimum("store_ms", request.store_ms, 0)
   _check_timed(request)
+  _check_store(request)
   _check_schedules(request)
   _check_minimum("echo_buffer", request.echo_buffer, 2 * request.batch_size)
   for kind in request.arms:
@@ -245,7 +265,7 @@ def _check_timed(request):
     "--upstream_jitter": request.upstream_jitter > 0,
   }
   for flag, is_used in needs.items():
-    if is_used and not request.upstream_ms:
+    if is_used and not _delay(request):
       raise ValueError(
         f"--upstream_ms: must be above 0 for {flag}, got {request.upstream_ms}"
       )
@@ -254,6 +274,28 @@ def _check_timed(request):
         f"--measure: must name target or {TIME} for {flag}, got "
         f"{_join(request.measure)}"
       )
+
+
+def _check_store(request):
+  if request.store_ms is None:
+    if request.store_kb_per_second is not None:
+      raise ValueError(
+        "--store_kb_per_second: must come with --store_ms, got "
+        f"{request.store_kb_per_second:g}"
+      )
+    return
+  _blame("--store_ms", server.check_installed)
+  _blame("--store_ms", objects.check_images, _workload(request))
+  if request.upstream_ms or request.upstream_jitter:
+    raise ValueError(
+      "--upstream_ms: must be 0 with --store_ms, which is a slow upstream "
+      f"itself, got {request.upstream_ms:g}"
+    )
+  if TIME not in request.measure:
+    raise ValueError(
+      f"--measure: must name {TIME} for --store_ms, got "
+      f"{_join(request.measure)}"
+    )
 
 
 def _check_schedules(request):

@@ -36,6 +36,8 @@ VARYING = (
   "seed",
   "upstream_ms",
   "upstream_jitter",
+  "store_ms",
+  "store_kb_per_second",
   "schedule_resolution",
 )
 _FIELDS = ("format", "date", "environment", "settings")

@@ -16,6 +16,7 @@ import pathlib
 import jinja2
 
 from experiments import curves, figures, summary
+from experiments.store import runs as stored_runs
 
 _TEMPLATES = pathlib.Path(__file__).with_name("templates")
 
@@ -77,6 +78,8 @@ def tables(finished):
     shown.append(_final_table(finished))
   if summary.timed(finished):
     shown.append(_timed_table(finished))
+  if stored_runs.summarize(finished):
+    shown.append(_stored_table(finished))
   return shown
 
 
@@ -261,6 +264,52 @@ def _timed_table(finished):
   )
 
 
+def _stored_table(finished):
+  return Table(
+    title=(
+      "Read from an object store, to the target: median (smallest-largest) "
+      "over seeds"
+    ),
+    header=(
+      "arm",
+      "reached",
+      "store",
+      "requests",
+      "kB",
+      "copies",
+      "waiting",
+      "seconds",
+      "speed-up",
+    ),
+    rows=[
+      (
+        str(row.arm),
+        f"{row.reached}/{row.runs}",
+        _store(row),
+        _spread(row.requests),
+        _spread(row.kilobytes),
+        f"{row.copies:.2f}",
+        f"{row.waiting:.0%}",
+        _spread(row.seconds, digits=1),
+        _times(row.speedup),
+      )
+      for row in stored_runs.summarize(finished)
+    ],
+    notes=(
+      "Requests and kB, of the objects alone, are counted by the store. "
+      "Copies: examples in batches",
+      "per one that was read. Seconds and waiting include the time until there "
+      "is a first batch.",
+    ),
+  )
+
+
+def _store(row):
+  bandwidth = row.store_kb_per_second
+  limit = "" if bandwidth is None else f", {bandwidth:g} kB/s"
+  return f"{row.store_ms:g} ms{limit}"
+
+
 def _upstream(row):
   jitter = f", jitter {row.upstream_jitter:g}" if row.upstream_jitter else ""
   return f"{row.upstream_ms:.2f}{jitter}"
@@ -301,5 +350,5 @@ def _common_settings(finished):
   return {
     name: value
     for name, value in first.items()
-    if all(other[name] == value for other in others)
+    if all(other.get(name) == value for other in others)
   }

@@ -31,15 +31,17 @@ from experiments import (
 )
 from experiments.environment import environment
 from experiments.evaluating import Evaluation
+from experiments.store import url_flag
 from tfecho.training import BackupAndRestore, Duration, Timeline, train
 from tfecho.training.schedules import Schedule
 
 flags.adopt_module_key_flags(workload_flags)
 flags.adopt_module_key_flags(training_flags)
+flags.adopt_module_key_flags(url_flag)
 _ARM = flags.DEFINE_enum(
   "arm",
   arms.BASELINE,
-  arms.kinds(),
+  [kind for kind in arms.kinds() if kind != arms.CACHED],
   "Where the echo stands, and whether a shuffle buffer stands behind it, a "
   "name, without unit.",
 )
@@ -113,6 +115,7 @@ _REMEMBERED = (
   _EPOCH,
   _LEARNING_RATE,
   _SEED,
+  url_flag.STORE,
 )
 
 _RESULT = "result.json"
@@ -121,7 +124,7 @@ _RESULT = "result.json"
 def main():
   workload_flags.use_data_dir()
   with command_line.refusing_in_one_line():
-    workload = workload_flags.workload()
+    workload = url_flag.stored(workload_flags.workload())
     arm = arms.parse(_ARM.value, _FACTOR.value)
     how = training_flags.settings()
     plan = {

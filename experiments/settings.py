@@ -32,6 +32,10 @@ class RunSettings:
     evaluation_steps: Training steps from one evaluation to the next.
     implementation: Of the transformations, "native" or "graph".
     upstream_jitter: Standard deviation of upstream's time over its mean.
+    store_ms: Milliseconds from a request to the first byte of its answer, of
+      the object store that examples are read from; None if they are read from
+      memory.
+    store_kb_per_second: Its bandwidth; None for no limit.
     schedule_resolution: How often the rate falls: at every "step", or once an
       "epoch", which is a pass over the fresh examples.
     training: Precision, layout and the like.
@@ -53,6 +57,8 @@ class RunSettings:
   implementation: str
   # Records made before there was any of these have none.
   upstream_jitter: float = 0.0
+  store_ms: float | None = None
+  store_kb_per_second: float | None = None
   schedule_resolution: str = "step"
   training: TrainingSettings = TrainingSettings()
   augmentation: str | None = None
@@ -61,10 +67,22 @@ class RunSettings:
     delay = f", {self.upstream_ms:g} ms upstream" if self.upstream_ms else ""
     if self.upstream_jitter:
       delay += f" with jitter {self.upstream_jitter:g}"
+    if self.is_stored:
+      delay += f", store of {self.store_ms:g} ms"
     how = ", ".join(filter(None, [self.augmentation, str(self.training)]))
     how = how and f" ({how})"
     per = f" per {self.schedule_resolution}" if self.is_per_epoch else ""
     return f"{self.arm}, {self.measure}{per}, seed {self.seed}{delay}{how}"
+
+  @property
+  def is_stored(self):
+    """Whether the examples are read from an object store."""
+    return self.store_ms is not None
+
+  @property
+  def is_fast(self):
+    """Whether nothing slows down reading."""
+    return not self.upstream_ms and not self.is_stored
 
   @property
   def is_per_epoch(self):

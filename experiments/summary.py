@@ -166,9 +166,9 @@ def final(finished):
 def timed(finished):
   """Returns a `Timed` per slow upstream and arm, in this order."""
   groups = {}
-  for run in _sorted(finished):
+  for run in in_order(finished):
     settings = records.settings_of(run)
-    if settings.upstream_ms:
+    if settings.upstream_ms:  # A store's is not known in advance.
       upstream = settings.upstream_ms, settings.upstream_jitter
       arms = groups.setdefault(upstream, {})
       arms.setdefault(settings.arm, []).append(run)
@@ -197,6 +197,22 @@ def order(settings):
   place = PLACES.index(arm.echo_after) + 1 if arm.echo_after else 0
   changes = (arm.last_factor or arm.factor, settings.is_per_epoch)
   return place, arm.kind, arm.factor, changes, settings.seed
+
+
+def in_order(runs):
+  """Returns runs by arm, then by seed."""
+  return sorted(runs, key=lambda run: order(records.settings_of(run)))
+
+
+def sped_up(rows):
+  """Returns rows, each with how much faster it is than that of the baseline."""
+  baseline = [row.seconds.median for row in rows if row.arm == Arm()]
+  return [
+    dataclasses.replace(row, speedup=baseline[0] / row.seconds.median)
+    if baseline and NEVER not in (baseline[0], row.seconds.median)
+    else row
+    for row in rows
+  ]
 
 
 def metric_name(finished):
@@ -272,14 +288,7 @@ def _gain(row, rows):
 
 def _timed(runs_of):
   """The rows of one upstream, from a dict of runs by arm."""
-  rows = [_timed_arm(arm, runs) for arm, runs in runs_of.items()]
-  baseline = [row.seconds.median for row in rows if row.arm == Arm()]
-  return [
-    dataclasses.replace(row, speedup=baseline[0] / row.seconds.median)
-    if baseline and NEVER not in (baseline[0], row.seconds.median)
-    else row
-    for row in rows
-  ]
+  return sped_up([_timed_arm(arm, runs) for arm, runs in runs_of.items()])
 
 
 def _timed_arm(arm, runs):
@@ -288,9 +297,11 @@ def _timed_arm(arm, runs):
   counts = [run["counts"] for run in runs]
   downstream = statistics.median(_seconds_per_copy(c) for c in counts)
   ratio = upstream / downstream
+  copies = statistics.median(c["emitted"] / c["trained"] for c in counts)
+  factor = copies if arm.cached else arm.factor
   per_example = timing.seconds_per_fresh_example(
     # On stall, as many copies as fit into the time of a fresh example.
-    timing.speedup(arm.factor, ratio=ratio) if arm.on_stall else arm.factor,
+    timing.speedup(factor, ratio=ratio) if arm.on_stall else factor,
     upstream=upstream,
     downstream=downstream,
   )
@@ -305,13 +316,13 @@ def _timed_arm(arm, runs):
     downstream_ms=1_000 * downstream,
     ratio=ratio,
     consumed=consumed,
-    copies=statistics.median(c["emitted"] / c["trained"] for c in counts),
+    copies=copies,
     waiting=statistics.median(c["wait_seconds"] / c["seconds"] for c in counts),
     seeds=seeds,
     seconds=Spread.of(seeds.values),
     expected_seconds=consumed.median * per_example,
     speedup=None,
-    expected_speedup=timing.speedup(arm.factor, ratio=ratio),
+    expected_speedup=timing.speedup(factor, ratio=ratio),
   )
 
 
@@ -325,13 +336,9 @@ def _groups(finished, key, *, measure):
     run
     for run in finished
     if run["settings"]["measure"] == measure
-    and not run["settings"]["upstream_ms"]
+    and records.settings_of(run).is_fast
   ]
   groups = {}
-  for run in _sorted(runs):
+  for run in in_order(runs):
     groups.setdefault(key(records.settings_of(run)), []).append(run)
   return groups
-
-
-def _sorted(runs):
-  return sorted(runs, key=lambda run: order(records.settings_of(run)))

@@ -9,6 +9,7 @@ result["to_target"]["0.99"]      # the same where the target was reached
 
 from __future__ import annotations
 
+import functools
 import time
 
 import keras
@@ -18,6 +19,7 @@ from experiments import curves, feeding, workloads
 from experiments.counting import FreshCounter
 from experiments.evaluating import Evaluation
 from experiments.feed_log import FeedLog
+from experiments.store import process
 from experiments.upstream import Upstream
 from tfecho.training import (
   EchoFactorSchedule,
@@ -44,8 +46,9 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
 
   Returns:
     A dict that JSON can hold: `metric`, its name and direction, `counts` of the
-    whole run, `to_target` from each target to the columns of the `curve` where
-    it counts as reached, or None, and `curve` (see `COLUMNS`).
+    whole run, those of the store included if there is one, `to_target` from
+    each target to the columns of the `curve` where it counts as reached, or
+    None, and `curve` (see `COLUMNS`).
   """
   # Before there are any datasets: their seeds depend on the global one.
   keras.utils.set_random_seed(settings.seed)
@@ -56,8 +59,9 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
     spell=_SPELL,
     seed=settings.seed,
   )
-  course = _Course(workload, upstream, on_evaluation)
-  _train(settings, workload, upstream, course)
+  store = _store(settings)
+  course = _Course(workload, upstream, store, on_evaluation)
+  _train(settings, workload, upstream, store, course)
   return {
     "metric": {"name": workload.metric_name, "maximize": workload.maximize},
     "counts": course.counts(),
@@ -97,10 +101,30 @@ def timeline(settings):
   )
 
 
-def _train(settings, workload, upstream, course):
+def _store(settings):
+  """A store to read from, or None."""
+  if not settings.is_stored:
+    return None
+  return _filled_store(
+    settings.workload,
+    settings.preset,
+    settings.store_ms,
+    settings.store_kb_per_second,
+  )
+
+
+@functools.cache
+def _filled_store(name, preset, latency_ms, kb_per_second):
+  """One for all runs of this process, with which it ends."""
+  store = process.start(latency_ms=latency_ms, kb_per_second=kb_per_second)
+  store.fill(workloads.get(name, preset))
+  return store
+
+
+def _train(settings, workload, upstream, store, course):
   falling = factor_schedule(settings)
   factor = falling and tfecho.factor_variable(settings.arm.factor)
-  batches = feeding.batches(settings, upstream, factor=factor)
+  batches = feeding.batches(settings, upstream, factor=factor, store=store)
   train(
     workload.model,
     course.watch(batches),
@@ -141,10 +165,11 @@ class _Course(keras.callbacks.Callback):
   Stands behind its `evaluation`.
   """
 
-  def __init__(self, workload, upstream, on_evaluation):
+  def __init__(self, workload, upstream, store, on_evaluation):
     super().__init__()
     self.evaluation = Evaluation(workload)
     self._upstream = upstream
+    self._store = store
     self._on_evaluation = on_evaluation
     self._log = FeedLog()
     self._fresh = FreshCounter()
@@ -162,6 +187,7 @@ class _Course(keras.callbacks.Callback):
     """
     self._log.clear()
     self._upstream.clear()
+    self._fetched_before = self._fetched()
     self.evaluation.of(self.model)
 
   def on_train_batch_end(self, batch, logs=None):
@@ -183,6 +209,7 @@ class _Course(keras.callbacks.Callback):
       "seconds": round(time.perf_counter() - self._start, 3),
       "metric": round(logs["val_metric"], 6),
     }
+    self._fetched_until = self._fetched()
     for column in COLUMNS:
       self.curve[column].append(row[column])
     self._on_evaluation(self._step, logs["val_metric"])
@@ -201,7 +228,17 @@ class _Course(keras.callbacks.Callback):
       "distinct_share": round(fresh.distinct_share, 4),
       "repeat_distance": fresh.repeat_distance,
       "wait_seconds": round(self._log.wait_seconds - self._waited_before, 3),
+      # Until there was a first batch: before the clock was started.
+      "first_wait_seconds": round(self._waited_before, 3),
+      **{
+        name: count - self._fetched_before[name]
+        for name, count in self._fetched_until.items()
+      },
     }
+
+  def _fetched(self):
+    """What the store has been asked for, if there is one."""
+    return self._store.counts() if self._store else {}
 
   def _row(self, index):
     return {column: self.curve[column][index] for column in COLUMNS}

@@ -24,19 +24,27 @@ def test_a_kind_says_where_the_echo_stands(kind, echo_after, shuffle):
 
 
 def test_what_has_no_factor_to_choose_is_crossed_once():
-  crossed = arms.cross(["baseline", "after_batch", "on_stall"], [2, 4])
-  assert [str(arm) for arm in crossed] == [
+  kinds = ["baseline", "cached", "after_batch", "on_stall"]
+  assert [str(arm) for arm in arms.cross(kinds, [2, 4])] == [
     "baseline",
+    "cached",
     "after_batch e=2",
     "after_batch e=4",
     "on_stall e<=8",
   ]
 
 
-def test_an_echo_on_stall_is_tuned_as_the_fixed_echo_in_its_place():
-  assert arms.parse("on_stall").tuned_as == arms.parse("after_decode").kind
-  for kind in set(arms.kinds()) - {"on_stall"}:
-    assert arms.parse(kind, 2).tuned_as == kind
+TUNED_AS = {
+  "on_stall": "after_decode",
+  "after_read": "after_decode",
+  "after_read_unshuffled": "after_decode_unshuffled",
+  "cached": "baseline",
+}
+
+
+@pytest.mark.parametrize("kind", arms.kinds())
+def test_what_trains_on_the_same_examples_is_tuned_as_one(kind):
+  assert arms.parse(kind, 2).tuned_as == TUNED_AS.get(kind, kind)
 
 
 def test_a_falling_factor_is_named_and_has_a_mean():

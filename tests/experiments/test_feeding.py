@@ -111,6 +111,26 @@ def test_an_echo_on_stall_feeds_all_in_order_and_none_too_often(
   assert upstream.read >= counter.consumed == counter.trained
 
 
+def test_a_cache_reads_every_example_once_and_feeds_it_in_every_epoch(
+  fed, monkeypatch
+):
+  few = dataclasses.replace(
+    workloads.get("resnet32_cifar10", "small"),
+    train=lambda: tf.data.Dataset.range(BUFFER),
+    train_examples=BUFFER,
+  )
+  monkeypatch.setattr(workloads, "get", lambda name, preset, **_: few)
+  fed("cached")  # which leaves nothing in the cache of
+  ordinals, images, counter, upstream = fed("cached")
+  assert upstream.read == counter.consumed == counter.trained == BUFFER
+  fed_in = list(zip(*[iter(sum(ordinals, []))] * BUFFER))
+  assert len(fed_in) == EMITTED // BUFFER
+  assert len(set(fed_in)) == len(fed_in)  # each epoch in another order
+  assert all(sorted(epoch) == list(range(BUFFER)) for epoch in fed_in)
+  # Copies are augmented anew.
+  assert any(len(set(copies)) > 1 for copies in images.values())
+
+
 def test_shuffled_batches_stay_whole(fed):
   ordinals, _, counter, _ = fed("after_batch_shuffled")
   assert len({tuple(batch) for batch in ordinals}) < STEPS

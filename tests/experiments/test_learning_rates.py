@@ -37,6 +37,13 @@ def test_a_factor_that_was_not_tuned_takes_the_nearest_ratio(factor, rate):
   assert _find(entries, "after_decode", factor) == rate
 
 
+def test_an_arm_that_was_not_tuned_takes_the_rate_of_one_that_trains_alike():
+  entries = [_entry("after_decode", 4, 0.2), _entry("baseline", 1, 0.1)]
+  assert _find(entries, "after_read", 4) == 0.2
+  assert _find(entries, "cached", 1) == 0.1
+  assert _find([*entries, _entry("after_read", 4, 0.3)], "after_read", 4) == 0.3
+
+
 def test_an_arm_that_was_not_tuned_is_refused_by_name():
   with pytest.raises(ValueError, match="kind=after_batch.*experiments.tune"):
     _find([_entry("baseline", 1, 0.004)], "after_batch", 4)

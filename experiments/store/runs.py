@@ -1,0 +1,89 @@
+"""What runs that read from a store have fetched, and how long they took."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+
+from experiments import records, summary
+from experiments.arms import Arm
+from experiments.seeds import Seeds
+from experiments.summary import Spread
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+  """Runs of an arm that read from an object store.
+
+  Times include that until the first batch is there, in which echoes and caches
+  fill their buffers.
+
+  Attributes:
+    arm: The arm.
+    runs: Number of runs.
+    reached: How many of them reached the target.
+    store_ms: From a request to its answer, as declared.
+    store_kb_per_second: Bandwidth, as declared; None for no limit.
+    requests: How often the store was asked for an object, a `Spread`.
+    kilobytes: What it has sent, a `Spread`.
+    copies: Examples in batches per one that was read, median.
+    waiting: Share of the time spent waiting for input, median.
+    seconds: Wall time to the target, a `Spread`.
+    speedup: Median seconds of the baseline over these; None if one of the two
+      is unknown.
+  """
+
+  arm: Arm
+  runs: int
+  reached: int
+  store_ms: float
+  store_kb_per_second: float | None
+  requests: Spread
+  kilobytes: Spread
+  copies: float
+  waiting: float
+  seconds: Spread
+  speedup: float | None
+
+
+def summarize(finished):
+  """Returns a `Stored` per store and arm, in this order."""
+  groups = {}
+  for run in summary.in_order(finished):
+    settings = records.settings_of(run)
+    if settings.is_stored:
+      store = settings.store_ms, settings.store_kb_per_second or math.inf
+      arms = groups.setdefault(store, {})
+      arms.setdefault(settings.arm, []).append(run)
+  return [row for _, arms in sorted(groups.items()) for row in _stored(arms)]
+
+
+def _stored(runs_of):
+  """The rows of one store, from a dict of runs by arm."""
+  rows = [_stored_arm(arm, runs) for arm, runs in runs_of.items()]
+  return summary.sped_up(rows)
+
+
+def _stored_arm(arm, runs):
+  settings = records.settings_of(runs[0])
+  counts = [run["counts"] for run in runs]
+  filling = [c["first_wait_seconds"] for c in counts]
+  waited = [c["wait_seconds"] + first for c, first in zip(counts, filling)]
+  spent = [c["seconds"] + first for c, first in zip(counts, filling)]
+  to_target = Seeds.to_target(runs, settings.targets[-1], column="seconds")
+  return Stored(
+    arm=arm,
+    runs=len(runs),
+    reached=len(to_target.reached),
+    store_ms=settings.store_ms,
+    store_kb_per_second=settings.store_kb_per_second,
+    requests=Spread.of([c["requests"] for c in counts]),
+    kilobytes=Spread.of([c["bytes"] / 1_000 for c in counts]),
+    copies=statistics.median(c["emitted"] / c["trained"] for c in counts),
+    waiting=statistics.median(w / s for w, s in zip(waited, spent)),
+    seconds=Spread.of(
+      [value + first for value, first in zip(to_target.values, filling)]
+    ),
+    speedup=None,
+  )
