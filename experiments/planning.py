@@ -241,9 +241,8 @@ def _check(request, workload):
   _check_minimum("batch_size", request.batch_size, 1)
   _check_minimum("upstream_ms", request.upstream_ms, 0)
   _check_minimum("upstream_jitter", request.upstream_jitter, 0)
-  _check_minimum("store_ms", request.store_ms, 0)
   _check_timed(request)
-  _check_store(request)
+  _check_store(request, workload)
   _check_schedules(request)
   _check_minimum("echo_buffer", request.echo_buffer, 2 * request.batch_size)
   for kind in request.arms:
@@ -276,7 +275,7 @@ def _check_timed(request):
       )
 
 
-def _check_store(request):
+def _check_store(request, workload):
   if request.store_ms is None:
     if request.store_kb_per_second is not None:
       raise ValueError(
@@ -284,8 +283,9 @@ def _check_store(request):
         f"{request.store_kb_per_second:g}"
       )
     return
+  _check_minimum("store_ms", request.store_ms, 0)
   _blame("--store_ms", server.check_installed)
-  _blame("--store_ms", objects.check_images, _workload(request))
+  _blame("--store_ms", objects.check_images, workload)
   if request.upstream_ms or request.upstream_jitter:
     raise ValueError(
       "--upstream_ms: must be 0 with --store_ms, which is a slow upstream "
