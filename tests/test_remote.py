@@ -7,7 +7,7 @@ import sys
 import pytest
 import tensorflow as tf
 from iterators import resume, save, values, with_options
-from stores import READ_ERRORS, HttpStore, texts
+from stores import PATIENCE, READ_ERRORS, HttpStore, texts
 
 import tfecho
 from tfecho.remote import fetching
@@ -153,7 +153,7 @@ def test_an_error_loses_no_other_file(store, urls):
 
 def test_waits_double_and_are_not_all_alike(monkeypatch):
   waits = []
-  monkeypatch.setattr(fetching.time, "sleep", waits.append)
+  monkeypatch.setattr(fetching.fetches_under_way, "sleep", waits.append)
   fetcher = fetching.Fetcher(attempts=10, wait_seconds=1.0, timeout_seconds=60)
   monkeypatch.setattr(fetcher, "_fetch", _fail)
   with pytest.raises(OSError, match="in 10 attempts"):
@@ -166,6 +166,32 @@ def test_waits_double_and_are_not_all_alike(monkeypatch):
 
 def _fail(name):
   raise ConnectionResetError(name)
+
+
+def test_a_program_ends_while_reads_are_under_way(store):
+  # Of the four that come together one is answered, two are not, and one is to
+  # come again much later.
+  store.faults = {"1.txt": ["hang"], "2.txt": ["hang"], "3.txt": [503]}
+  store.meet(4)
+  code = f"""
+import tensorflow as tf
+import tfecho
+options = tf.data.Options()
+options.threading.private_threadpool_size = 4
+names = [{store.url("")!r} + f"{{i}}.txt" for i in range(4)]
+data = tf.data.Dataset.from_tensor_slices(names).with_options(options)
+read = tfecho.remote.reader(wait_seconds=3600)
+left_behind = iter(data.map(read, num_parallel_calls=4))
+print(next(left_behind).numpy())
+"""
+  ended = subprocess.run(
+    [sys.executable, "-c", code],
+    timeout=PATIENCE,
+    capture_output=True,
+    check=True,
+  )
+  assert ended.stdout.strip() == b"b'0'"
+  assert store.requests == {f"{number}.txt": 1 for number in range(4)}
 
 
 # --- In a pipeline ----------------------------------------------------------

@@ -12,10 +12,11 @@ import random
 import re
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
+
+from tfecho.remote.under_way import fetches_under_way
 
 # What TensorFlow does not read by itself, as a regular expression of RE2, too.
 REMOTE = r"(?s)(s3|http|https)://.*"
@@ -87,15 +88,22 @@ class Fetcher:
       ImportError: if what reads it is not installed.
       OSError: if all attempts have failed, or trying again is of no use.
     """
+    with fetches_under_way:
+      return self._fetch_patiently(name)
+
+  def _fetch_patiently(self, name: str) -> bytes:
     for attempt in range(1, self._attempts + 1):
+      fetches_under_way.check()
       try:
-        return self._fetch(name)
+        contents = self._fetch(name)
+        fetches_under_way.check()  # Else there may be none.
+        return contents
       except ImportError:
         raise
       except Exception as error:
         if attempt == self._attempts or not _is_temporary(error):
           raise _explained(name, error, attempt) from error
-      time.sleep(self._pause(attempt))
+      fetches_under_way.sleep(self._pause(attempt))
     raise AssertionError("the last attempt returns or raises")
 
   def _fetch(self, name: str) -> bytes:
@@ -106,8 +114,7 @@ class Fetcher:
     path = file_system._strip_protocol(name)
     return asyn.sync(
       file_system.loop,
-      file_system._cat_file,
-      path,
+      lambda: fetches_under_way.awaiting(file_system._cat_file(path)),
       timeout=self._timeout_seconds,
     )
 
