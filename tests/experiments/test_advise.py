@@ -1,24 +1,13 @@
 """The command line of the advice, on a workload that is measured briefly."""
 
 import json
-import pathlib
-import subprocess
-import sys
 
 import pytest
-
-import experiments
-
-ROOT = pathlib.Path(experiments.__file__).parents[1]
+import scripts
 
 
 def run(*flags):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.advise", *flags],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-  )
+  return scripts.run("experiments.advise", *flags)
 
 
 @pytest.mark.parametrize("step", [[], ["--step_ms=1"]], ids=["own", "given"])

@@ -2,19 +2,16 @@
 
 import itertools
 import json
-import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
+import scripts
 import tensorflow as tf
 
 import tfecho
 from experiments import benchmark
 from experiments.benchmark import drive, ideal, runner
-
-ROOT = pathlib.Path(benchmark.__file__).parents[2]
 
 
 def replayed(costs, log=None, name=None):
@@ -279,7 +276,7 @@ class TestIdeal:
 
 class TestCommandLine:
   def test_help_names_every_flag_and_suite(self):
-    text = run("-m", "experiments.benchmark", "--help").stdout
+    text = scripts.run("experiments.benchmark", "--help").stdout
     text = "".join(text.split())  # Its lines are broken anywhere.
     flags = ["--suite", "--case", "--rounds", "--output"]
     missing = [w for w in [*benchmark.SUITES, *flags] if w not in text]
@@ -323,33 +320,8 @@ class TestCommandLine:
     ]
 
 
-# The real command line on a suite whose costs are known.
-FAKE_SUITE = """
-import runpy, sys, types
-from experiments import benchmark
-from experiments.benchmark.runner import Bound, Case
-cost = float(sys.argv.pop(1))
-case = Case(
-  "scalars", "us",
-  {"ours": lambda: lambda: cost, "other": lambda: lambda: 2.0},
-  [Bound("ours", "other", 0.5)],
-)
-fake = types.ModuleType("experiments.benchmark.fake")
-fake.cases = lambda: [case]
-sys.modules[fake.__name__] = fake
-benchmark.SUITES = ("fake",)
-runpy.run_module("experiments.benchmark", run_name="__main__")
-"""
-
-
 def run_fake_suite(cost, *flags):
-  return run("-c", FAKE_SUITE, str(cost), *flags)
-
-
-def run(*arguments):
-  return subprocess.run(
-    [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True
-  )
+  return scripts.run("fake_suite", str(cost), *flags)
 
 
 def _cases(suite):

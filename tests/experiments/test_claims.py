@@ -1,8 +1,7 @@
 import pathlib
-import subprocess
-import sys
 
 import pytest
+import scripts
 
 from experiments import claims, comparisons
 from experiments.claims.evidence import FAILS, HOLDS, IN_PART, UNTESTED, Tally
@@ -285,12 +284,7 @@ def test_the_script_prints_tables_or_says_what_is_broken(make_record, tmp_path):
   broken = tmp_path / "broken.jsonl"
   broken.write_text('{"format": 1')
   files = ",".join([RECORDED[0], str(broken)])
-  done = subprocess.run(
-    [sys.executable, "-m", "experiments.claims", f"--results={files}"],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-  )
+  done = scripts.run("experiments.claims", f"--results={files}")
   assert done.returncode == 1 and not done.stdout
   last = done.stderr.splitlines()[-1]
   assert last.startswith(f"error: {broken}:1: not the record of a run")

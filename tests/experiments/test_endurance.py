@@ -1,9 +1,8 @@
 """Short forms of the long runs."""
 
-import subprocess
-import sys
 
 import pytest
+import scripts
 
 from experiments.endurance import kills, soak
 
@@ -31,11 +30,7 @@ def test_a_training_that_is_killed_goes_on(native_ops, tmp_path):
 
 def test_the_command_line_adds_figures_to_a_file(native_ops, tmp_path):
   output = tmp_path / "endurance.jsonl"
-  command = ["-m", "experiments.endurance", "--elements=10000"]
-  done = subprocess.run(
-    [sys.executable, *command, "--iterators=10", f"--output={output}"],
-    capture_output=True,
-    text=True,
-  )
+  flags = ["--elements=10000", "--iterators=10", f"--output={output}"]
+  done = scripts.run("experiments.endurance", *flags)
   assert done.returncode == 0, done.stderr
   assert len(output.read_text().splitlines()) == 1

@@ -1,10 +1,9 @@
 """What is drawn, read off the artists: no pixels."""
 
 import pathlib
-import subprocess
-import sys
 
 import pytest
+import scripts
 
 from experiments import comparisons, figures, records, summary
 from experiments.figures import best_values, drawing, targets
@@ -372,13 +371,8 @@ def test_the_same_records_give_the_same_bytes(recorded, tmp_path):
     assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
 
-def _draw(*arguments):
-  return subprocess.run(
-    [sys.executable, "-m", "experiments.figures", *arguments],
-    cwd=ROOT,
-    capture_output=True,
-    text=True,
-  )
+def _draw(*flags):
+  return scripts.run("experiments.figures", *flags)
 
 
 def test_several_files_are_drawn_by_the_script(make_record, tmp_path):
