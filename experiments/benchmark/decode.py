@@ -6,28 +6,32 @@ Windows of 8 to 100 % of a photograph, the usual ones for ImageNet, scaled to
 224x224, in milliseconds per image on one thread. The photograph is one that
 scikit-learn ships, at the size of most of ImageNet and at that of the pictures
 in it that cameras made.
+
+Pillow crops beside, and so does Pillow-SIMD, which can't be installed where
+Pillow is, if the environment variable `PILLOW_SIMD` names its folder:
+
+    pip install --no-binary=:all: --target=/tmp/simd pillow-simd
+    PILLOW_SIMD=/tmp/simd python -m experiments.benchmark --suite=decode
 """
 
 import functools
 import io
-import itertools
+import os
 import pathlib
-import time
 
-import numpy as np
 import sklearn.datasets
 import tensorflow as tf
 from PIL import Image
 
 import tfecho
-from experiments.benchmark import drive
+from experiments.benchmark import drive, pillow_crop
 from experiments.benchmark.runner import Bound, Case
 
 CROP_SIZE = (224, 224)
 # Width and height in pixels, and the bound. A small image saves little: what is
-# compressed has to be read up to the end of the window, half of the time, and
-# no window is large enough to be decoded at half its size.
-PHOTOS = {(500, 375): 1.0, (1_500, 1_125): 1 / 1.3}
+# compressed has to be read up to the lower edge of the window, which is half of
+# the work, and no window is large enough to be decoded at half its size.
+PHOTOS = {(500, 375): 1.0, (1_024, 768): 1 / 1.3, (1_500, 1_125): 1 / 1.3}
 _JPEG_QUALITY = 90
 _WINDOWS = 200
 _STRIDE = 50
@@ -41,16 +45,29 @@ def cases():
 def _case(size, bound):
   contents = _photo(size)
   ours, whole = "decode_and_random_crop", "decode, then crop"
+  pillows = _pillows()
   return Case(
     what=f"JPEG of {size[0]}x{size[1]}, window of 8-100 %",
     unit="ms",
     contenders={
       ours: functools.partial(_start, tfecho_crop, contents),
       whole: functools.partial(_start, decode_then_crop, contents),
-      "Pillow": functools.partial(_start_pillow, contents),
+      **{
+        name: functools.partial(_start_pillow, contents, path)
+        for name, path in pillows.items()
+      },
     },
-    bounds=[Bound(ours, whole, bound), Bound(ours, "Pillow")],
+    bounds=[
+      Bound(ours, whole, bound),
+      *(Bound(ours, name) for name in pillows),
+    ],
   )
+
+
+def _pillows():
+  """Folders to import them from, by name; None for the one installed."""
+  simd = os.environ.get("PILLOW_SIMD")
+  return {"Pillow": None, **({"Pillow-SIMD": simd} if simd else {})}
 
 
 def tfecho_crop(contents, seed):
@@ -90,26 +107,22 @@ def _start(crop, contents):
   return lambda: cost() / 1e3
 
 
-def _start_pillow(contents):
-  windows = itertools.cycle(_pillow_windows(contents))
-
-  def probe():
-    start = time.perf_counter()
-    for box in itertools.islice(windows, _STRIDE):
-      image = Image.open(io.BytesIO(contents)).crop(box)
-      np.asarray(image.resize(CROP_SIZE, Image.Resampling.BILINEAR))
-    return 1e3 * (time.perf_counter() - start) / _STRIDE
-
-  return probe
+def _start_pillow(contents, path):
+  return pillow_crop.start(
+    contents, _windows(contents), CROP_SIZE, at_a_time=_STRIDE, path=path
+  )
 
 
-def _pillow_windows(contents):
+def _windows(contents):
   """The windows of the others, as left, upper, right and lower edge."""
   shape = tf.io.extract_jpeg_shape(contents)
+  windows = []
   for n in range(_WINDOWS):
     begin, extent = _window(shape, (n, n))
-    (top, left, _), (height, width, _) = begin.numpy(), extent.numpy()
-    yield left, top, left + width, top + height
+    top, left, _ = begin.numpy().tolist()
+    height, width, _ = extent.numpy().tolist()
+    windows.append((left, top, left + width, top + height))
+  return windows
 
 
 def _photo(size):
