@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import keras
 
 
@@ -12,10 +14,14 @@ class Evaluation(keras.callbacks.Callback):
   Evaluation(workload).of(model)                      # a number
   model.fit(..., callbacks=[Evaluation(workload)])
   ```
+
+  Attributes:
+    seconds: Time that the evaluations of this training took.
   """
 
   def __init__(self, workload):
     super().__init__()
+    self.seconds = 0.0
     self._metric = workload.metric()
     self._validation = workload.validation()
 
@@ -28,4 +34,6 @@ class Evaluation(keras.callbacks.Callback):
 
   def on_epoch_end(self, epoch, logs):
     """Evaluates."""
+    start = time.perf_counter()
     logs["val_metric"] = self.of(self.model)
+    self.seconds += time.perf_counter() - start

@@ -32,15 +32,17 @@ def load(path):
     ) from error
 
 
-def find(entries, arm, *, optimizer=None, **common):
+def find(entries, arm, *, optimizer=None, augmentation=None, **common):
   """Returns the learning rate that was tuned for an arm.
 
-  A factor that was not tuned takes the rate of the nearest one of its kind.
+  A factor that was not tuned takes the rate of the nearest one of its kind, and
+  an augmentation for which nothing was tuned those without one.
 
   Args:
     entries: What `load` returned.
     arm: An `Arm`.
     optimizer: Name of the optimizer; None for the workload's.
+    augmentation: What is done behind the workload's own; None for nothing.
     **common: `workload`, `preset`, `batch_size` and `measure`.
 
   Returns:
@@ -50,10 +52,12 @@ def find(entries, arm, *, optimizer=None, **common):
     ValueError: If nothing was tuned for this kind of arm under these settings.
   """
   assert set(common) == set(_COMMON)
-  usual = {"optimizer": None}
-  for kind in (arm.kind, arm.tuned_as):
-    wanted = {**common, "kind": kind, "optimizer": optimizer}
-    tuned = [e for e in entries if wanted.items() <= {**usual, **e}.items()]
+  for wanted in (
+    {**common, "optimizer": optimizer, "kind": kind, "augmentation": extra}
+    for extra in (augmentation, None)
+    for kind in (arm.kind, arm.tuned_as)
+  ):
+    tuned = _matching(entries, wanted)
     if tuned:
       break
   else:
@@ -82,8 +86,14 @@ def update(path, entries):
   path.write_text(text + "\n")
 
 
+def _matching(entries, wanted):
+  usual = {"optimizer": None, "augmentation": None}
+  return [e for e in entries if wanted.items() <= {**usual, **e}.items()]
+
+
 def _key(entry):
-  # Entries for the workload's own optimizer need not name it.
-  optimizer = entry.get("optimizer") or ""
+  # Entries for the workload's own optimizer, and nothing behind its own
+  # augmentation, need not say so.
+  changed = (entry.get(name) or "" for name in ("optimizer", "augmentation"))
   names = (*_COMMON, "kind", "factor")
-  return (*(entry[name] for name in names), optimizer)
+  return (*(entry[name] for name in names), *changed)

@@ -165,13 +165,17 @@ def _run(request, rate_of, arm, *, measure, seed, **options):
     "measure": measure,
     "batch_size": request.batch_size,
   }
-  optimizer = request.training.optimizer
   return RunSettings(
     **common,
     arm=arm,
     seed=seed,
     learning_rate=_blame(
-      "--learning_rates", rate_of, arm, optimizer=optimizer, **common
+      "--learning_rates",
+      rate_of,
+      arm,
+      optimizer=request.training.optimizer,
+      augmentation=request.augmentation,
+      **common,
     ),
     echo_buffer=request.echo_buffer,
     **{"upstream_ms": 0.0, **options},

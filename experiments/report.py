@@ -15,7 +15,7 @@ import pathlib
 
 import jinja2
 
-from experiments import curves, figures, summary
+from experiments import curves, figures, pacing, summary
 from experiments.store import runs as stored_runs
 
 _TEMPLATES = pathlib.Path(__file__).with_name("templates")
@@ -73,6 +73,7 @@ def tables(finished):
       _to_target_table(finished),
       _many_targets_table(finished),
       _repeats_table(finished),
+      _paced_table(finished),
     ]
   if summary.final(finished):
     shown.append(_final_table(finished))
@@ -150,8 +151,8 @@ def _to_target_table(finished):
       "`if fresh`: what it would be if copies were worth as much as fresh "
       "examples.",
       _buffer_note(finished),
-      "Nothing slows reading down here, so the time model expects no gain in "
-      "seconds.",
+      "Nothing slows reading down here: seconds are gained only where training "
+      "waits all the same.",
     ),
   )
 
@@ -189,6 +190,34 @@ def _repeats_table(finished):
       )
       for row in summary.to_target(finished, target)
     ],
+  )
+
+
+def _paced_table(finished):
+  target = summary.targets(finished)[-1]
+  return Table(
+    title=(
+      f"Wall time to {target:g} with no delay upstream: median "
+      "(smallest-largest) over seeds"
+    ),
+    header=("arm", "training ms", "waiting", "R", "seconds", "speed-up"),
+    rows=[
+      (
+        str(row.arm),
+        f"{row.training_ms:.2f}",
+        f"{row.waiting:.0%}",
+        f"{row.ratio:.1f}",
+        _spread(row.seconds, digits=1),
+        _times(row.speedup),
+      )
+      for row in pacing.rows(finished)
+    ],
+    notes=(
+      "Training: per copy, without waiting and evaluations. Waiting: for "
+      "input, between evaluations.",
+      "R = 1 / (1 - waiting): what input takes per copy over what training "
+      "takes, where that is above 1.",
+    ),
   )
 
 

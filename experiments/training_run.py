@@ -230,6 +230,7 @@ class _Course(keras.callbacks.Callback):
       "wait_seconds": round(self._log.wait_seconds - self._waited_before, 3),
       # Until there was a first batch: before the clock was started.
       "first_wait_seconds": round(self._waited_before, 3),
+      "evaluation_seconds": round(self.evaluation.seconds, 3),
       **{
         name: count - self._fetched_before[name]
         for name, count in self._fetched_until.items()

@@ -123,6 +123,7 @@ def entry(trials):
     "batch_size": settings.batch_size,
     "measure": settings.measure,
     "optimizer": settings.training.optimizer,
+    "augmentation": settings.augmentation,
     "kind": settings.arm.kind,
     "factor": settings.arm.factor,
     "learning_rate": best,

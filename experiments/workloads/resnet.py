@@ -2,13 +2,16 @@
 
 ```python
 model = cifar_resnet(depth=32, input_shape=(32, 32, 3), classes=10)
+model = patch_resnet(
+  8, patch_size=16, pixel_stride=4, input_shape=(128, 128, 3), classes=10
+)
 model = bottleneck_resnet((3, 4, 6, 3), input_shape=(224, 224, 3), classes=1000)
 ```
 
 The first is a convolution, three stages of n basic blocks with 16, 32 and 64
 channels, the mean over all positions and a linear layer: n = 1 is ResNet-8 with
-78 k parameters, n = 5 is ResNet-32 with 464 k. The second is ResNet-50 with
-25.6 M.
+78 k parameters, n = 5 is ResNet-32 with 464 k. The second is the first behind
+patches of larger images. The third is ResNet-50 with 25.6 M.
 
 Source: K. He, X. Zhang, S. Ren, J. Sun, "Deep Residual Learning for Image
 Recognition", arXiv 1512.03385, sections 4.1 and 4.2.
@@ -61,6 +64,41 @@ def cifar_resnet(
       stride = 2 if stage > 0 and block == 0 else 1
       x = _basic_block(x, width, stride, shortcuts, momentum)
   return _classifier(images, x, classes, name=f"resnet{depth}")
+
+
+def patch_resnet(
+  depth, *, patch_size, pixel_stride, input_shape, classes, momentum=0.9
+):
+  """Builds a network for small images on patches of large ones.
+
+  A patch becomes a position with as many channels as the first stage has, by a
+  linear layer, as in vision transformers (Dosovitskiy et al., arXiv
+  2010.11929), that looks at some of its pixels: as little work as an
+  accelerator would make of it, for images that are dear to prepare.
+
+  Args:
+    depth: As for `cifar_resnet`, and so are `classes` and `momentum`.
+    patch_size: Height and width of a patch, in pixels, which divide those of
+      the image.
+    pixel_stride: Pixels from one that is looked at to the next one; it divides
+      `patch_size`.
+    input_shape: Height, width and channels of an image.
+    classes: Number of logits.
+    momentum: Of the running means in batch normalization.
+
+  Returns:
+    A `keras.Model` from images, uint8 of shape [batch, *input_shape], to logits
+    of shape [batch, classes].
+  """
+  images = keras.Input(input_shape, dtype="uint8")
+  x = images[:, ::pixel_stride, ::pixel_stride]
+  x = keras.layers.Rescaling(1 / 127.5, offset=-1)(x)
+  side = patch_size // pixel_stride
+  x = _convolve(x, _CIFAR_WIDTHS[0], stride=side, kernel_size=side)
+  network = cifar_resnet(
+    depth, input_shape=tuple(x.shape[1:]), classes=classes, momentum=momentum
+  )
+  return keras.Model(images, network(x), name=f"patch_resnet{depth}")
 
 
 def bottleneck_resnet(

@@ -3,6 +3,7 @@
 | preset | network | data | crops |
 |---|---|---|---|
 | `small` | ResNet-14 | 1,297 of scikit-learn's digits as JPEG files | 32x32 |
+| `large_files` | ResNet-8 on patches | the same, enlarged | 160x160 |
 | `paper` | ResNet-50 | ImageNet, 1,281,167 JPEG files | 224x224 |
 | `paper_fused` | the same | the same | the same |
 
@@ -19,7 +20,12 @@ there, decoding all of a file is a waste: `paper_fused` hands the file on and
 decodes in `augment`, once the window is known, and nothing but the window. That
 is the faster pipeline without an echo and with one after read; an echo after
 decode is the same there as one after read.
+
+In `large_files` the input is dearer than the training, most of all with
+`--augmentation=rand`: there training waits without any delay.
 """
+
+import functools
 
 import keras
 import tensorflow as tf
@@ -37,10 +43,6 @@ from tfecho.training import schedules
 _CROP_SIZE = 224
 _BLOCKS = (3, 4, 6, 3)
 
-# Pixels; a crop is a part of that, scaled.
-_DIGITS_SIZE = 40
-_DIGITS_CROP_SIZE = 32
-
 
 def small():
   """ResNet-14 with 8 to 64 channels on digits, as JPEG files of 40x40 pixels.
@@ -48,32 +50,46 @@ def small():
   Crops are a half of the image at least, since of less nobody could tell the
   digit, and they are not mirrored.
   """
-  return _workload(
+  return _digits(
     preset="small",
     description="ResNet-14 on scikit-learn's digits as JPEG files, crops",
-    train_examples=digits.TRAIN_EXAMPLES,
+    size=40,
+    crop_size=32,
     batch_size=32,
-    train=lambda: tf.data.Dataset.range(digits.TRAIN_EXAMPLES),
-    read=_digits_reader(digits.train()),
-    validation=_digits_validation,
-    augment=_augment(
-      tfecho.images.random_crop,
-      _DIGITS_CROP_SIZE,
-      mirror=False,
-      area=(0.5, 1.0),
-    ),
+    targets=(0.80, 0.90, 0.93, 0.95),
+    evaluation_steps=20,
     model=lambda: resnet.bottleneck_resnet(
       (1, 1, 1, 1),
       width=8,
-      input_shape=(_DIGITS_CROP_SIZE, _DIGITS_CROP_SIZE, 3),
+      input_shape=(32, 32, 3),
       classes=digits.CLASSES,
     ),
-    optimizer=keras.optimizers.Adam,
-    learning_rate=schedules.cosine(0.002, warmup="0.05dur"),
-    length="30ep",
-    targets=(0.80, 0.90, 0.93, 0.95),
-    max_steps=3_000,
-    evaluation_steps=20,
+  )
+
+
+def large_files():
+  """ResNet-8 on patches of 20x20, and JPEG files of 192x192 pixels.
+
+  It stands for a network on an accelerator: one that looks at every pixel would
+  take longer on two CPU cores than all of the input.
+  """
+  return _digits(
+    preset="large_files",
+    description=(
+      "ResNet-8 on patches, scikit-learn's digits as large JPEG files, crops"
+    ),
+    size=192,
+    crop_size=160,
+    model=lambda: resnet.patch_resnet(
+      8,
+      patch_size=20,
+      pixel_stride=5,
+      input_shape=(160, 160, 3),
+      classes=digits.CLASSES,
+    ),
+    batch_size=64,
+    targets=(0.90, 0.95, 0.97),
+    evaluation_steps=40,
   )
 
 
@@ -103,7 +119,29 @@ def paper_fused():
   )
 
 
-PRESETS = {"small": small, "paper": paper, "paper_fused": paper_fused}
+PRESETS = {
+  "small": small,
+  "large_files": large_files,
+  "paper": paper,
+  "paper_fused": paper_fused,
+}
+
+
+def _digits(*, size, crop_size, **fields):
+  return _workload(
+    train_examples=digits.TRAIN_EXAMPLES,
+    train=lambda: tf.data.Dataset.range(digits.TRAIN_EXAMPLES),
+    read=reader(*_digits_files(digits.train, size)),
+    validation=lambda: _digits_validation(size, crop_size),
+    augment=_augment(
+      tfecho.images.random_crop, crop_size, mirror=False, area=(0.5, 1.0)
+    ),
+    optimizer=keras.optimizers.Adam,
+    learning_rate=schedules.cosine(0.002, warmup="0.05dur"),
+    length="30ep",
+    max_steps=3_000,
+    **fields,
+  )
 
 
 def _imagenet(preset, **stages):
@@ -166,16 +204,18 @@ def _imagenet_validation():
   return _center_crops(files, _CROP_SIZE)
 
 
-def _digits_reader(examples):
-  images, labels = examples
+@functools.cache
+def _digits_files(split, size):
+  """JPEG files and labels, made once."""
+  images, labels = split()
   pixels = images * (255 / digits.MAX_PIXEL)
-  return reader(jpegs.encode(pixels, _DIGITS_SIZE), labels)
+  return jpegs.encode(pixels, size), labels
 
 
-def _digits_validation():
+def _digits_validation(size, crop_size):
   keys = tf.data.Dataset.range(digits.VALIDATION_EXAMPLES)
-  files = keys.map(_digits_reader(digits.validation()))
-  return _center_crops(files, _DIGITS_CROP_SIZE).cache()
+  files = keys.map(reader(*_digits_files(digits.validation, size)))
+  return _center_crops(files, crop_size).cache()
 
 
 def _center_crops(files, size):

@@ -128,7 +128,9 @@ def _small_ssd300():
   )
 
 
-@pytest.mark.parametrize("name, preset", SMALL)
+@pytest.mark.parametrize(
+  "name, preset", [*SMALL, ("resnet50_imagenet", "large_files")]
+)
 def test_a_small_workload_trains_and_goes_on(name, preset, tmp_path):
   _check(workloads.get(name, preset), tmp_path)
 

@@ -17,8 +17,9 @@ def _entry(kind, factor, rate, **changed):
   return {**COMMON, **tuned, **changed}
 
 
-def _find(entries, kind, factor):
-  return learning_rates.find(entries, arms.parse(kind, factor), **COMMON)
+def _find(entries, kind, factor, **options):
+  arm = arms.parse(kind, factor)
+  return learning_rates.find(entries, arm, **options, **COMMON)
 
 
 def test_each_arm_finds_its_own_rate():
@@ -44,6 +45,18 @@ def test_an_arm_that_was_not_tuned_takes_the_rate_of_one_that_trains_alike():
   assert _find([*entries, _entry("after_read", 4, 0.3)], "after_read", 4) == 0.3
 
 
+def test_an_augmentation_has_rates_of_its_own_or_those_without_one():
+  entries = [
+    _entry("baseline", 1, 0.004),
+    _entry("baseline", 1, 0.001, augmentation="rand"),
+  ]
+  assert _find(entries, "baseline", 1) == 0.004
+  assert _find(entries, "baseline", 1, augmentation="rand") == 0.001
+  assert _find(entries, "baseline", 1, augmentation="trivial") == 0.004
+  with pytest.raises(ValueError, match="no learning rate was tuned"):
+    _find(entries[1:], "baseline", 1)
+
+
 def test_an_arm_that_was_not_tuned_is_refused_by_name():
   with pytest.raises(ValueError, match="kind=after_batch.*experiments.tune"):
     _find([_entry("baseline", 1, 0.004)], "after_batch", 4)
@@ -65,6 +78,9 @@ def test_an_update_replaces_an_arm_and_keeps_the_others(tmp_path):
   learning_rates.update(path, [_entry("after_batch", 4, 0.002)])
   entries = learning_rates.load(path)
   assert kept in entries and len(entries) == 2
+  augmented = _entry("baseline", 1, 0.003, augmentation="rand")
+  learning_rates.update(path, [augmented])
+  assert kept in learning_rates.load(path)
   assert _find(entries, "after_batch", 4) == 0.002
 
 
@@ -110,6 +126,17 @@ def test_tuning_for_the_final_metric_takes_the_best(make_record):
     for rate, metric in [(0.1, 0.7), (0.2, 0.9), (0.3, 0.8)]
   ]
   assert tune.entry(trials)["learning_rate"] == 0.2
+
+
+def test_tuning_says_under_what_augmentation_it_was(make_record):
+  entry = tune.entry([make_record(augmentation="rand")])
+  rate = learning_rates.find(
+    [entry],
+    arms.parse("baseline"),
+    augmentation="rand",
+    **{**COMMON, "batch_size": 8},
+  )
+  assert rate == entry["learning_rate"]
 
 
 def test_quasi_random_rates_cover_the_bounds_and_go_on_if_there_are_more():

@@ -81,6 +81,14 @@ def test_the_table_shows_the_spread_and_what_was_not_reached(finished):
   assert "M = 16 fresh examples" in str(first)
 
 
+def test_without_a_delay_the_report_says_how_long_training_waited(finished):
+  (table,) = [t for t in report.tables(finished) if "no delay" in t.title]
+  rows = {row[0]: row for row in table.rows}
+  # The records wait for half a second out of two.
+  assert rows["baseline"][2:4] == ("25%", "1.3")
+  assert rows["after_batch e=4"][4] == "not reached"
+
+
 def test_only_what_was_measured_is_shown(make_record, tmp_path):
   titles = [t.title for t in report.tables([make_record(measure="final")])]
   assert len(titles) == 1 and "cosine" in titles[0]

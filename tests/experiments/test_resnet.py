@@ -55,6 +55,22 @@ class TestSmallImages:
       )
 
 
+class TestPatches:
+  def test_a_position_is_a_patch_seen_at_every_so_many_pixels(self):
+    model = resnet.patch_resnet(
+      8, patch_size=20, pixel_stride=5, input_shape=(160, 160, 3), classes=10
+    )
+    # 4 x 4 pixels of a patch, in three channels, make sixteen.
+    inner = resnet.cifar_resnet(8, input_shape=(8, 8, 16), classes=10)
+    assert _trainable(model) == 4 * 4 * 3 * 16 + _trainable(inner)
+    image = np.zeros((1, 160, 160, 3), np.uint8)
+    seen, unseen = image.copy(), image.copy()
+    seen[:, 5, 10], unseen[:, 6, 10] = 255, 255
+    plain = model(image, training=False).numpy()
+    np.testing.assert_array_equal(model(unseen, training=False), plain)
+    assert np.any(model(seen, training=False).numpy() != plain)
+
+
 class TestBottlenecks:
   def test_resnet50_has_the_size_of_the_paper(self):
     model = resnet.bottleneck_resnet(

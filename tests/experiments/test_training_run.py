@@ -21,7 +21,10 @@ def test_a_run_trains_and_counts(make_settings, implementation):
   assert result["curve"]["consumed"] == [8, 8, 16, 16]
   assert result["counts"]["emitted"] == 64
   assert result["to_target"] == {"0.5": None, "0.9": None}
-  assert 0 < result["counts"]["wait_seconds"] < result["counts"]["seconds"]
+  counts = result["counts"]
+  assert counts["wait_seconds"] > 0 and counts["evaluation_seconds"] > 0
+  outside_of_steps = counts["wait_seconds"] + counts["evaluation_seconds"]
+  assert outside_of_steps < counts["seconds"]
   record = records.make(settings, {}, result)
   assert json.loads(json.dumps(record, allow_nan=False)) == record
 
