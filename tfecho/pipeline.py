@@ -21,6 +21,8 @@ once for every copy:
     "decode"     reading and decoding             augmented anew
     "augment"    reading, decoding, augmenting    the same, among new neighbours
     "batch"      all of that, and batching        the very same batch
+
+A last stage, `mix`, takes whole batches, and stands behind any echo.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ class Pipeline:
     read: Callable | None = None,
     decode: Callable | None = None,
     augment: Callable | None = None,
+    mix: Callable | None = None,
     batch_size: int,
     shuffle_buffer: int | None = None,
     drop_remainder: bool = False,
@@ -84,6 +87,9 @@ class Pipeline:
         differ, and the position in the pipeline can be saved. So does one of
         `tfecho.training.augmentation` for the host; one for the device belongs
         into the training step, and is refused.
+      mix: makes what is trained on of a batch, as mixup does; with a `seed`, if
+        it has such a parameter, as `augment`. An echo, that of batches too,
+        stands before it, so that repeated batches are mixed anew.
       batch_size: examples in a batch of this pipeline. Several workers or
         replicas with a pipeline each have as many batches of this size.
       shuffle_buffer: elements of `source` among which the next one is chosen,
@@ -108,7 +114,9 @@ class Pipeline:
     check_function("read", read)
     check_function("decode", decode)
     check_function("augment", augment)
-    _check_side(augment)
+    check_function("mix", mix)
+    _check_side("augment", augment, on_batches=False)
+    _check_side("mix", mix, on_batches=True)
     if shuffle_buffer is not None:
       shuffle_buffer = checked_int("shuffle_buffer", shuffle_buffer, at_least=1)
     if seed is not None:
@@ -119,6 +127,7 @@ class Pipeline:
     self.read = read
     self.decode = decode
     self.augment = augment
+    self.mix = mix
     self.batch_size = checked_int("batch_size", batch_size, at_least=1)
     self.shuffle_buffer = shuffle_buffer
     self.drop_remainder = drop_remainder
@@ -222,6 +231,7 @@ class Pipeline:
     data = data.apply(echo["augment"])
     data = data.batch(self.batch_size, drop_remainder=self.drop_remainder)
     data = data.apply(echo["batch"])
+    data = data.apply(stages.mapped(self.mix, seeds.mix))
     # An echo on stall has to know how much is asked for ahead of the training.
     ahead = tf.data.AUTOTUNE if max_factor is None else stages.BATCHES_AHEAD
     data = data.prefetch(ahead)
@@ -286,6 +296,7 @@ class Pipeline:
       "decode": stages.describe(self.decode),
       "augment": stages.describe(self.augment),
       "batch": self.batch_size,
+      "mix": stages.describe(self.mix),
     }
     return "\n".join(f"{k:8} {v}" for k, v in lines.items() if v is not None)
 
@@ -346,6 +357,7 @@ class Pipeline:
       batch_size=1 if echo_after == "batch" else self.batch_size,
       repeat_size=self._repeat_size(echo_after, echo_buffer),
       num_maps=self._num_maps_behind(echo_after),
+      num_batch_maps=int(self.mix is not None),
       stats=stats,
       implementation=implementation,
     )
@@ -382,22 +394,22 @@ class Pipeline:
     return full if self.drop_remainder or rest == 0 else full + 1
 
 
-def _check_side(augment: Any) -> None:
-  """Raises ValueError if an augmentation is for another place than `augment`.
+def _check_side(argument: str, augment: Any, *, on_batches: bool) -> None:
+  """Raises ValueError if an augmentation is for another place than this.
 
   Those of `tfecho.training.augmentation` say where they run.
   """
   if getattr(augment, "side", "host") != "host":
     raise ValueError(
-      f"`augment` is {augment.__name__} for the {augment.side}: put it into the"
-      " training step by `augmentation.in_train_step(model, augment)`, or make"
-      ' it with `side="host"`'
+      f"`{argument}` is {augment.__name__} for the {augment.side}: put it into"
+      " the training step by `augmentation.in_train_step(model, augment)`, or"
+      ' make it with `side="host"`'
     )
-  if getattr(augment, "on_batches", False):
+  if getattr(augment, "on_batches", on_batches) != on_batches:
+    takes, place = ("images", "augment") if on_batches else ("batches", "mix")
     raise ValueError(
-      f"`augment` is {augment.__name__}, which needs batches: apply"
-      " `augmentation.mapped(augment)` to what `dataset` returns, or make it"
-      ' with `side="device"`'
+      f"`{argument}` is {augment.__name__}, which is for {takes}: give it as"
+      f" `{place}`"
     )
 
 

@@ -41,6 +41,7 @@ class Seeds(NamedTuple):
   rounding: int | None = None
   copies: int | None = None
   augment: int | None = None
+  mix: int | None = None
 
 
 def spread(seed: int | None, shard_index: int) -> Seeds:
@@ -51,7 +52,7 @@ def spread(seed: int | None, shard_index: int) -> Seeds:
   """
   if seed is None:
     return Seeds()
-  words = np.random.SeedSequence([seed, shard_index]).generate_state(4)
+  words = np.random.SeedSequence([seed, shard_index]).generate_state(5)
   return Seeds(*(int(word) for word in words))
 
 
@@ -172,6 +173,7 @@ def echoed_on_stall(
   batch_size: int,
   repeat_size: int,
   num_maps: int,
+  num_batch_maps: int,
   stats: Stats | None,
   implementation: str,
 ) -> Transformation:
@@ -182,6 +184,7 @@ def echoed_on_stall(
     batch_size: elements that the stage behind asks for at once.
     repeat_size: see `echo_on_stall`.
     num_maps: parallel maps between it and the batch.
+    num_batch_maps: parallel maps behind the batch.
     stats: see `echo_on_stall`.
     implementation: see `echo`; "graph" is refused.
 
@@ -196,8 +199,9 @@ def echoed_on_stall(
   # says nothing about the training: what waits behind, the batch that is taken,
   # the one in the making, and what a parallel map has begun and what it has
   # ready. It makes as many calls at once as there are processors.
-  downstream = (BATCHES_AHEAD + 2) * batch_size
-  downstream += 2 * num_maps * (os.cpu_count() or 1)
+  in_a_map = 2 * (os.cpu_count() or 1)
+  downstream = (BATCHES_AHEAD + 2 + num_batch_maps * in_a_map) * batch_size
+  downstream += num_maps * in_a_map
   return echo_on_stall(
     max_factor,
     buffer_size=2 * batch_size,

@@ -80,7 +80,8 @@ def measure(
     cores=cores(),
     stages=_stages(parts, medians),
     places=places,
-    step=places["batch"].downstream,
+    # What is mixed on the host is a part of the input, wherever an echo stands.
+    step=medians.get("step", places["batch"].downstream),
     baseline=medians["baseline"],
     examples=_examples(pipeline.source),
     serial_maps=_serial_maps(pipeline.source),
@@ -114,6 +115,7 @@ class _Parts:
       "decode": stages.mapped(pipeline.decode),
       "augment": stages.mapped(pipeline.augment, seeds.augment),
       "batch": lambda data: data.batch(pipeline.batch_size),
+      "mix": stages.mapped(pipeline.mix, seeds.mix),
     }
     self._echo = stages.echoed(
       _FACTOR,
@@ -166,18 +168,27 @@ class _Parts:
       data = data.apply(self._echo)
     for name in PLACES[PLACES.index(place) + 1 :]:
       data = data.apply(self._stages[name])
-    return data
+    return self.mixed(data)
+
+  def mixed(self, data: tf.data.Dataset) -> tf.data.Dataset:
+    """What a training gets of batches."""
+    return data.apply(self._stages["mix"])
+
+  def in_memory(self) -> tf.data.Dataset:
+    """What a training gets, at no cost."""
+    return self._in_memory["mix"]
 
   def stage(self, name: str) -> tf.data.Dataset:
     """A stage alone, on elements from memory."""
     if name == "source":
       return self.source(0)
-    before = ("source", *PLACES)[PLACES.index(name)]
+    names = list(self._stages)
+    before = names[names.index(name) - 1]
     return self._in_memory[before].apply(self._stages[name])
 
   def per_batch(self, name: str) -> int:
     """How many elements behind a stage make a batch."""
-    return 1 if name == "batch" else self.batch_size
+    return 1 if name in ("batch", "mix") else self.batch_size
 
   def element_bytes(self, place: str) -> float | None:
     """The mean size of what passes a place."""
@@ -204,21 +215,24 @@ class _Parts:
 
 def _present(pipeline: Pipeline) -> tuple[str, ...]:
   functions = [x for x in PLACES[:3] if getattr(pipeline, x) is not None]
-  return ("source", *functions, "batch")
+  mix = [] if pipeline.mix is None else ["mix"]
+  return ("source", *functions, "batch", *mix)
 
 
 def _places(present: tuple[str, ...]) -> tuple[str, ...]:
   """The places that differ: not two without a stage between them."""
+  places = tuple(name for name in present if name in PLACES)
   if "read" in present or "decode" in present:
-    return present[1:]
+    return places
   # Right behind a source that reads, and decodes, by itself.
-  return ("decode", *present[1:])
+  return ("decode", *places)
 
 
 def _probes(parts: _Parts, train_step: Callable) -> dict[Any, Probe]:
-  probes: dict[Any, Probe] = {
-    "baseline": Steps(parts.upstream("batch", len(PLACES)), train_step)
-  }
+  whole = parts.mixed(parts.upstream("batch", len(PLACES)))
+  probes: dict[Any, Probe] = {"baseline": Steps(whole, train_step)}
+  if "mix" in parts.stages:
+    probes["step"] = Steps(parts.in_memory(), train_step)
   for name in parts.stages:
     if name != "read":  # What has just been read would be read again.
       probes["stage", name] = Draws(

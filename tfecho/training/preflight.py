@@ -70,6 +70,7 @@ def check_examples(
 def _check_labels(
   labels: np.ndarray, model: keras.Model, loss: Any, argument: str
 ) -> None:
+  _check_form(labels, model, loss, argument)
   if _is(loss, "SparseCategoricalCrossentropy"):
     classes = _number_of_outputs(model)
     ignored = _config(loss).get("ignore_class")
@@ -85,6 +86,28 @@ def _check_labels(
     raise ValueError(
       f"labels of `{argument}` must be from 0 to {highest} for this loss and"
       f" this model, got {labels.min()} to {labels.max()}"
+    )
+
+
+def _check_form(
+  labels: np.ndarray, model: keras.Model, loss: Any, argument: str
+) -> None:
+  """Raises ValueError for one label where there should be one per class."""
+  classes = _number_of_outputs(model)
+  if classes in (None, 1):
+    return
+  per_class = (
+    labels.ndim == len(model.outputs[0].shape) and labels.shape[-1] == classes
+  )
+  wanted = None
+  if _is(loss, "SparseCategoricalCrossentropy") and per_class:
+    wanted = "the number of a class, or the loss the CategoricalCrossentropy"
+  if _is(loss, "CategoricalCrossentropy") and not per_class:
+    wanted = "one-hot, as `tf.one_hot` makes them"
+  if wanted:
+    raise ValueError(
+      f"labels of `{argument}` must be {wanted}: got them in the shape"
+      f" {labels.shape} for {classes} outputs"
     )
 
 

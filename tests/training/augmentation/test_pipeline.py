@@ -103,30 +103,6 @@ def test_without_a_seed_runs_differ():
   assert any(np.any(a[0] != b[0]) for a, b in zip(one, other))
 
 
-@pytest.mark.parametrize("name", ["mixup", "cutmix"])
-def test_repeated_batches_are_mixed_anew_also_after_a_restore(name, tmp_path):
-  def dataset():
-    data = pipeline(None).dataset(
-      echo_after="batch", factor=2, repeat=True, implementation="graph"
-    )
-    data = data.map(
-      lambda images, numbers: (
-        images,
-        tf.one_hot(tf.cast(numbers, tf.int32), EXAMPLES),
-      )
-    )
-    return data.apply(augmentation.mapped(augmentation.get(name), seed=1))
-
-  uninterrupted = batches(iter(dataset()), BEFORE + BEHIND)
-  assert np.any(uninterrupted[0][0] != uninterrupted[1][0])
-  iterator = iter(dataset())
-  batches(iterator, BEFORE)
-  path = tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "it"))
-  again = iter(dataset())
-  tf.train.Checkpoint(iterator=again).read(path).assert_consumed()
-  assert_same(batches(again, BEHIND), uninterrupted[BEFORE:])
-
-
 class TestSides:
   def test_a_pipeline_shows_what_augments(self):
     text = str(pipeline(augmentation.get("rand")))
@@ -138,12 +114,6 @@ class TestSides:
     message = f"`augment` is {name} for the device: .*in_train_step"
     with pytest.raises(ValueError, match=message):
       pipeline(augment)
-
-  @pytest.mark.parametrize("name", ["mixup", "cutmix"])
-  def test_a_pipeline_refuses_what_needs_batches(self, name):
-    message = f"`augment` is {name}, which needs batches: apply.*mapped"
-    with pytest.raises(ValueError, match=message):
-      pipeline(augmentation.get(name))
 
   def test_mapped_refuses_what_is_for_the_device(self):
     with pytest.raises(ValueError, match="`augment` must be .* for the host"):

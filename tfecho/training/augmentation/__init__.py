@@ -13,6 +13,16 @@ pipeline = tfecho.Pipeline(
   batch_size=4,
 )
 
+# mixup and cutmix take batches, with labels in one-hot: they stand behind any
+# echo, and what is repeated is mixed anew.
+mixing = tfecho.Pipeline(
+  tf.data.Dataset.range(8),
+  decode=lambda i: (tf.zeros([32, 32, 3]), tf.one_hot(i, 8)),
+  augment=augmentation.get("trivial"),
+  mix=augmentation.get("mixup"),
+  batch_size=4,
+)
+
 # On the device, in the training step.
 model = keras.Sequential([keras.Input((32, 32, 3)), keras.layers.Flatten()])
 augment = augmentation.get("trivial", side="device")
@@ -110,8 +120,8 @@ def get(
 
   Args:
     name: one of `NAMES`.
-    side: "host", for `Pipeline(augment=...)` or `mapped`; or "device", for
-      `in_train_step`.
+    side: "host", for `Pipeline(augment=...)`, or for `Pipeline(mix=...)` where
+      it takes batches, or for `mapped`; or "device", for `in_train_step`.
     layers: on the device, "keras" for the layer of Keras, which for `rand` is
       not quite that of the paper (see `keras_layers`); "own" for the operations
       that run on the host, too; None for Keras' where it has one that does what
