@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from elements import STRUCTURES, plain_elements
 from iterators import plain_and_symbolic, resume, save, values, with_options
-from transformations import echo, shuffled_echo
+from transformations import echo, echo_by_variable, shuffled_echo
 
 import tfecho
 
@@ -275,8 +275,26 @@ MISFITS = {
     shuffled_echo(2, 4, min_distance=2),
     "min_distance is 1 there and 2 here",
   ),
-  "shuffle instead of echo": (echo(2), shuffled_echo(2, 4), "ShuffleAfterEcho"),
-  "echo instead of shuffle": (shuffled_echo(2, 4), echo(2), "Echo"),
+  "other rounding": (
+    echo(2.5),
+    echo(2.5, rounding="random"),
+    "is_random is 0 there and 1 here",
+  ),
+  "variable instead of constant": (
+    echo_by_variable(2),
+    echo(1),
+    "is_variable is 1 there and 0 here",
+  ),
+  "shuffle instead of echo": (
+    echo(2),
+    shuffled_echo(2, 4),
+    "does not fit this dataset: .*ShuffleAfterEcho has no",
+  ),
+  "echo instead of shuffle": (
+    shuffled_echo(2, 4),
+    echo(2),
+    "does not fit this dataset: .*Echo has no",
+  ),
 }
 
 
@@ -296,25 +314,104 @@ def test_a_checkpoint_of_another_transformation_is_refused(
     tf.train.Checkpoint(iterator=other).read(saved)
 
 
-@pytest.mark.parametrize("apply", [echo(2), shuffled_echo(2, 4)])
+STALLING = {
+  "max_factor": (2, 3),
+  "buffer_size": (4, 5),
+  "repeat_size": (4, 5),
+}
+
+
+@pytest.mark.parametrize("argument", STALLING)
+def test_a_checkpoint_of_another_echo_on_stall_is_refused(
+  native_ops, argument, tmp_path
+):
+  there, here = STALLING[argument]
+
+  def started(value):
+    sizes = {"max_factor": 2, "buffer_size": 4, "repeat_size": 4}
+    stall = tfecho.echo_on_stall(**{**sizes, argument: value})
+    iterator = iter(with_options(tf.data.Dataset.range(9).apply(stall)))
+    next(iterator)
+    return iterator
+
+  saved = save(started(there), tmp_path / "iterator")
+  message = f"{argument} is {there} there and {here} here"
+  with pytest.raises(tf.errors.FailedPreconditionError, match=message):
+    tf.train.Checkpoint(iterator=started(here)).read(saved)
+
+
+@pytest.mark.parametrize("apply", [echo(2), echo(2.5), shuffled_echo(2, 4)])
 @pytest.mark.parametrize(
   "other, message",
   [
     ([1, 2, 3], r"is int32\[2\], the dataset has int32\[3\]"),
     ([[1, 2]], r"is int32\[2\], the dataset has int32\[1,2\]"),
     ([1.0, 2.0], r"is int32\[2\], the dataset has float\[2\]"),
-    (([1, 2], 3), r"(element|slot0)\[1\]"),
+    (([1, 2], 3), r"has no (element|slot0)\[1\] there"),
   ],
   ids=["length", "rank", "dtype", "components"],
 )
 def test_a_checkpoint_with_elements_of_another_kind_is_refused(
-  native_ops, apply, other, message, tmp_path
+  implementation, apply, other, message, tmp_path
 ):
   iterator, restored = (
-    iter(with_options(apply(repeated(element), "native")))
+    iter(with_options(apply(repeated(element), implementation)))
     for element in ([1, 2], other)
   )
   next(iterator)
   saved = save(iterator, tmp_path / "iterator")
+  if implementation == "graph":
+    message = "Failed to restore"  # With TensorFlow's own reason.
   with pytest.raises(tf.errors.OpError, match=message):
     tf.train.Checkpoint(iterator=restored).read(saved)
+
+
+# The stages that the graph implementation is made of don't keep their
+# arguments, only what they are.
+@pytest.mark.parametrize(
+  "saved_from, restored_into",
+  [
+    (echo(5), echo(2.5)),
+    (echo(2.5), echo(2.5, rounding="random")),
+    (echo(2, buffer_size=0), echo(2, buffer_size=2)),
+    (echo(2), shuffled_echo(2, 4)),
+    (shuffled_echo(2, 4), echo(2)),
+  ],
+  ids=["fraction", "rounding", "read-ahead", "shuffle", "no shuffle"],
+)
+def test_a_graph_refuses_a_checkpoint_of_other_stages(
+  saved_from, restored_into, tmp_path
+):
+  iterator, other = (
+    iter(with_options(apply(repeated([1, 2]), "graph")))
+    for apply in (saved_from, restored_into)
+  )
+  next(iterator)
+  saved = save(iterator, tmp_path / "iterator")
+  with pytest.raises(tf.errors.OpError, match="Failed to restore"):
+    tf.train.Checkpoint(iterator=other).read(saved)
+
+
+@pytest.mark.parametrize(
+  "saved_from, restored_into",
+  [
+    (echo(2), echo(3)),
+    (echo(3), echo(2)),
+    (shuffled_echo(2, 4), shuffled_echo(2, 2)),
+    (shuffled_echo(2, 2), shuffled_echo(2, 4)),
+  ],
+  ids=["larger factor", "smaller factor", "smaller buffer", "larger buffer"],
+)
+def test_a_graph_with_other_arguments_fails_at_the_end_of_the_data(
+  saved_from, restored_into, tmp_path
+):
+  iterator, other = (
+    iter(with_options(apply(tf.data.Dataset.range(9), "graph")))
+    for apply in (saved_from, restored_into)
+  )
+  for _ in range(7):
+    next(iterator)
+  saved = save(iterator, tmp_path / "iterator")
+  tf.train.Checkpoint(iterator=other).read(saved)
+  with pytest.raises(tf.errors.OpError):
+    values(other)

@@ -31,6 +31,8 @@ namespace {
 
 constexpr char kNumerator[] = "numerator";
 constexpr char kDenominator[] = "denominator";
+constexpr char kIsVariable[] = "is_variable";
+constexpr char kIsRandom[] = "is_random";
 constexpr char kRemainder[] = "remainder";
 
 // A floating-point variable counts in steps of one ten-thousandth.
@@ -120,7 +122,7 @@ Factor::~Factor() {
 }
 
 absl::Status Factor::Read(Fraction* factor) const {
-  if (variable_ == nullptr) {
+  if (!is_variable()) {
     *factor = constant_;
     return absl::OkStatus();
   }
@@ -130,11 +132,25 @@ absl::Status Factor::Read(Fraction* factor) const {
 
 int64_t Factor::Cardinality(int64_t n) const {
   if (n <= 0) return n;
-  if (draws_ != nullptr || variable_ != nullptr) return kUnknownCardinality;
+  if (draws_ != nullptr || is_variable()) return kUnknownCardinality;
   const __int128 copies =
       static_cast<__int128>(n) * constant_.numerator / constant_.denominator;
   if (copies > kMaxInt64) return kUnknownCardinality;
   return static_cast<int64_t>(copies);
+}
+
+int64_t Factor::FewestCopies() const {
+  return constant_.numerator / constant_.denominator;
+}
+
+int64_t Factor::MostCopies() const {
+  if (is_variable()) return static_cast<int64_t>(kLargestVariable) + 1;
+  return FewestCopies() + (constant_.denominator > 1 ? 1 : 0);
+}
+
+int64_t Factor::RemainderLimit() const {
+  if (is_variable()) return kVariableDenominator;
+  return draws_ == nullptr ? constant_.denominator : 1;
 }
 
 double Factor::InputRatio() const {
@@ -149,7 +165,7 @@ absl::Status Factor::AddToGraph(SerializationContext* ctx,
     draws->emplace_back();
     TF_RETURN_IF_ERROR(b->AddInputDataset(ctx, draws_, &draws->back()));
   }
-  if (variable_ != nullptr) return AddResource(handle_, b, variables);
+  if (is_variable()) return AddResource(handle_, b, variables);
   return absl::OkStatus();
 }
 
@@ -196,6 +212,10 @@ absl::Status CopyCounter::Save(SerializationContext* ctx,
                                          factor_->constant().numerator));
   TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, kDenominator,
                                          factor_->constant().denominator));
+  TF_RETURN_IF_ERROR(
+      writer->WriteScalar(prefix, kIsVariable, factor_->is_variable()));
+  TF_RETURN_IF_ERROR(
+      writer->WriteScalar(prefix, kIsRandom, factor_->draws() != nullptr));
   TF_RETURN_IF_ERROR(writer->WriteScalar(prefix, kRemainder, remainder_));
   if (draws_ == nullptr || ctx->symbolic_checkpoint()) return absl::OkStatus();
   return draws_->Save(ctx, writer);
@@ -208,8 +228,13 @@ absl::Status CopyCounter::Restore(IteratorContext* ctx,
                                          factor_->constant().numerator));
   TF_RETURN_IF_ERROR(ReadScalarExpecting(reader, prefix, kDenominator,
                                          factor_->constant().denominator));
+  TF_RETURN_IF_ERROR(ReadScalarExpecting(reader, prefix, kIsVariable,
+                                         factor_->is_variable()));
+  TF_RETURN_IF_ERROR(ReadScalarExpecting(reader, prefix, kIsRandom,
+                                         factor_->draws() != nullptr));
   TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix, kRemainder, 0,
-                                      kVariableDenominator - 1, &remainder_));
+                                      factor_->RemainderLimit() - 1,
+                                      &remainder_));
   if (draws_ == nullptr) return absl::OkStatus();
   return draws_->Restore(ctx, reader);
 }

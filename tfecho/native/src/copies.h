@@ -45,10 +45,19 @@ class Factor {
   // tf.data has for what is not known.
   int64_t Cardinality(int64_t n) const;
 
+  // How many copies of one element there are at least and at most.
+  int64_t FewestCopies() const;
+  int64_t MostCopies() const;
+
+  // What even rounding can carry over lies below this.
+  int64_t RemainderLimit() const;
+
   // Fresh elements per emitted one, as far as known.
   double InputRatio() const;
 
   const Fraction& constant() const { return constant_; }
+
+  bool is_variable() const { return variable_ != nullptr; }
 
   // A dataset of uniform numbers within [0, 2^32); null with even rounding.
   const tensorflow::data::DatasetBase* draws() const { return draws_; }

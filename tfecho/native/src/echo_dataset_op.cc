@@ -1,5 +1,6 @@
 // echo: hands out every element of its input several times in a row.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -153,6 +154,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     absl::MutexLock lock(&mu_);
     const bool has_element =
         left_ > 0 && !element_.empty() && !ctx->symbolic_checkpoint();
+    TF_RETURN_IF_ERROR(WriteVersion(writer, prefix()));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kExhausted, exhausted_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kLeft, left_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEmitted, emitted_));
@@ -168,24 +170,37 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
   absl::Status RestoreInternal(IteratorContext* ctx,
                                IteratorStateReader* reader) override {
     absl::MutexLock lock(&mu_);
-    int64_t exhausted, has_element;
-    TF_RETURN_IF_ERROR(
-        ReadScalarWithin(reader, prefix(), kExhausted, 0, 1, &exhausted));
-    TF_RETURN_IF_ERROR(
-        ReadScalarWithin(reader, prefix(), kLeft, 0, kMaxInt64, &left_));
-    TF_RETURN_IF_ERROR(
-        ReadScalarWithin(reader, prefix(), kEmitted, 0, kMaxInt64, &emitted_));
-    TF_RETURN_IF_ERROR(
-        ReadScalarWithin(reader, prefix(), kHasElement, 0, 1, &has_element));
+    TF_RETURN_IF_ERROR(CheckVersion(reader, prefix()));
     TF_RETURN_IF_ERROR(counter_.Restore(ctx, prefix(), reader));
-    exhausted_ = exhausted == 1;
+    TF_RETURN_IF_ERROR(RestoreCounts(reader));
     TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
+    int64_t has_element;
+    TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kHasElement, 0,
+                                        left_ > 0, &has_element));
     element_.clear();
     if (!has_element) return absl::OkStatus();
     return ReadElement(ctx, reader, prefix(), kElement, *dataset(), &element_);
   }
 
  private:
+  absl::Status RestoreCounts(IteratorStateReader* reader)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const Factor& factor = dataset()->factor_;
+    int64_t exhausted;
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kExhausted, 0, 1, &exhausted));
+    exhausted_ = exhausted == 1;
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kLeft, 0,
+                         exhausted_ ? 0 : factor.MostCopies() - 1, &left_));
+    // Known once there are copies to come; else nobody asks.
+    const bool knows = left_ > 0;
+    return ReadScalarWithin(
+        reader, prefix(), kEmitted,
+        knows ? std::max<int64_t>(factor.FewestCopies() - left_, 1) : 0,
+        factor.MostCopies() - left_, &emitted_);
+  }
+
   absl::Status TakeFresh(IteratorContext* ctx, bool* end_of_sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (exhausted_) {

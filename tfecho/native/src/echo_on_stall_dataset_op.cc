@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -177,6 +178,7 @@ class EchoOnStallDatasetOp::Dataset::Iterator
                             IteratorStateWriter* writer) override {
     absl::MutexLock lock(&input_mu_);
     const Queue::State state = queue_.Save();
+    TF_RETURN_IF_ERROR(WriteVersion(writer, prefix()));
     TF_RETURN_IF_ERROR(SaveLimits(writer));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kEnded, state.ended));
     TF_RETURN_IF_ERROR(
@@ -189,6 +191,7 @@ class EchoOnStallDatasetOp::Dataset::Iterator
   absl::Status RestoreInternal(IteratorContext* ctx,
                                IteratorStateReader* reader) override {
     absl::MutexLock lock(&input_mu_);
+    TF_RETURN_IF_ERROR(CheckVersion(reader, prefix()));
     TF_RETURN_IF_ERROR(CheckLimits(reader));
     Queue::State state;
     int64_t ended;
@@ -324,9 +327,9 @@ class EchoOnStallDatasetOp::Dataset::Iterator
         TF_RETURN_IF_ERROR(ReadElement(ctx, reader, prefix(), key, *dataset(),
                                        &taken.element));
       } else {
-        tstring message;
-        TF_RETURN_IF_ERROR(reader->ReadScalar(
-            prefix(), absl::StrCat(key, kMessage), &message));
+        std::string message;
+        TF_RETURN_IF_ERROR(ReadText(reader, prefix(),
+                                    absl::StrCat(key, kMessage), &message));
         taken.status =
             absl::Status(static_cast<absl::StatusCode>(code), message);
       }
@@ -358,15 +361,21 @@ class EchoOnStallDatasetOp::Dataset::Iterator
     TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kNumKept, 0,
                                         dataset()->limits_.repeat_size,
                                         &num_kept));
+    std::set<int64_t> arrivals;
     for (int64_t i = 0; i < num_kept; ++i) {
       const std::string key = absl::StrCat(kKept, i);
       Queue::Kept kept;
+      // One that was emitted as often as may be is not kept.
       TF_RETURN_IF_ERROR(ReadScalarWithin(
           reader, prefix(), absl::StrCat(key, kEmitted), 1,
-          dataset()->limits_.max_factor, &kept.emitted));
+          dataset()->limits_.max_factor - 1, &kept.emitted));
       TF_RETURN_IF_ERROR(
-          ReadScalarWithin(reader, prefix(), absl::StrCat(key, kArrival), 0,
+          ReadScalarWithin(reader, prefix(), absl::StrCat(key, kArrival), 1,
                            state->arrivals, &kept.arrival));
+      // The queue tells what it keeps apart by this.
+      if (!arrivals.insert(kept.arrival).second) {
+        return Misfit(prefix(), absl::StrCat(key, " is there twice"));
+      }
       TF_RETURN_IF_ERROR(ReadElement(ctx, reader, prefix(), key, *dataset(),
                                      &kept.element.element));
       state->kept.push_back(std::move(kept));

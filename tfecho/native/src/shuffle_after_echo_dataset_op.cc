@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -54,8 +55,10 @@ class Randomness {
     seed2_ = seed2;
     num_samples_ = num_samples;
     philox_ = random::PhiloxRandom(seed, seed2);
+    // The adapter would draw all of them; a group is skipped at once.
+    philox_.Skip(num_samples / kGroup);
     samples_ = random::SingleSampleAdapter<random::PhiloxRandom>(&philox_);
-    samples_.Skip(num_samples);
+    samples_.Skip(num_samples % kGroup);
   }
 
   uint32_t Sample() {
@@ -73,6 +76,8 @@ class Randomness {
   int64_t num_samples() const { return num_samples_; }
 
  private:
+  static constexpr int kGroup = random::PhiloxRandom::kResultElementCount;
+
   int64_t seed_ = 0;
   int64_t seed2_ = 0;
   int64_t num_samples_ = 0;
@@ -91,6 +96,8 @@ struct Slot {
   // Settles ties once the input has ended.
   int64_t priority = 0;
 };
+
+constexpr int64_t kMaxPriority = std::numeric_limits<uint32_t>::max();
 
 // The order in which the slots are emptied once the input has ended: of those
 // that keep their distance, the one with most copies left. Where none does,
@@ -280,6 +287,7 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   absl::Status SaveInternal(SerializationContext* ctx,
                             IteratorStateWriter* writer) override {
     absl::MutexLock lock(&mu_);
+    TF_RETURN_IF_ERROR(WriteVersion(writer, prefix()));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kBufferSize,
                                            dataset()->buffer_size_));
     TF_RETURN_IF_ERROR(writer->WriteScalar(prefix(), kMinDistance,
@@ -297,21 +305,17 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   absl::Status RestoreInternal(IteratorContext* ctx,
                                IteratorStateReader* reader) override {
     absl::MutexLock lock(&mu_);
-    int64_t ended;
+    TF_RETURN_IF_ERROR(CheckVersion(reader, prefix()));
     TF_RETURN_IF_ERROR(ReadScalarExpecting(reader, prefix(), kBufferSize,
                                            dataset()->buffer_size_));
     TF_RETURN_IF_ERROR(ReadScalarExpecting(reader, prefix(), kMinDistance,
                                            dataset()->min_distance_));
-    TF_RETURN_IF_ERROR(
-        ReadScalarWithin(reader, prefix(), kEnded, 0, 1, &ended));
-    TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kPosition, 0,
-                                        kMaxInt64, &position_));
     TF_RETURN_IF_ERROR(counter_.Restore(ctx, prefix(), reader));
     TF_RETURN_IF_ERROR(RestoreRandomness(reader));
+    TF_RETURN_IF_ERROR(RestorePosition(reader));
     TF_RETURN_IF_ERROR(RestoreSlots(ctx, reader));
     TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, seeds_));
     TF_RETURN_IF_ERROR(RestoreInput(ctx, reader, input_));
-    ended_ = ended == 1;
     if (ended_) emptying_.Start(slots_);
     return absl::OkStatus();
   }
@@ -439,11 +443,25 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     return WriteElement(writer, prefix(), key, slot.element);
   }
 
+  absl::Status RestorePosition(IteratorStateReader* reader)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    int64_t ended;
+    TF_RETURN_IF_ERROR(
+        ReadScalarWithin(reader, prefix(), kEnded, 0, 1, &ended));
+    ended_ = ended == 1;
+    return ReadScalarWithin(reader, prefix(), kPosition, 0, kMaxInt64 / 2,
+                            &position_);
+  }
+
   absl::Status RestoreSlots(IteratorContext* ctx, IteratorStateReader* reader)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const int64_t size = dataset()->buffer_size_;
+    // Full before anything leaves it.
+    const bool was_filled = position_ > 0 && !ended_;
     int64_t num_slots;
-    TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kNumSlots, 0,
-                                        dataset()->buffer_size_, &num_slots));
+    TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kNumSlots,
+                                        was_filled ? size : 0, size,
+                                        &num_slots));
     TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kEmpty, -1,
                                         num_slots - 1, &empty_));
     slots_.clear();
@@ -453,26 +471,56 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
       TF_RETURN_IF_ERROR(RestoreSlot(ctx, reader, i));
       MarkChanged(ctx, i);
     }
-    return absl::OkStatus();
+    return CheckSlots();
   }
 
   absl::Status RestoreSlot(IteratorContext* ctx, IteratorStateReader* reader,
                            int64_t i) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     Slot& slot = slots_[i];
     const std::string key = absl::StrCat(kSlot, i);
-    Tensor state;
-    TF_RETURN_IF_ERROR(reader->ReadTensor(ctx->flr(), prefix(), key, &state));
-    if (state.dtype() != DT_INT64 || state.shape() != TensorShape({4})) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "The checkpoint does not fit this dataset: ", prefix(), " ", key));
+    std::vector<int64_t> values;
+    TF_RETURN_IF_ERROR(ReadNumbers(reader, prefix(), key, 4, &values));
+    slot.left = values[0];
+    slot.emitted = values[1];
+    slot.release = values[2];
+    slot.priority = values[3];
+    if (!IsPossible(slot)) {
+      return Misfit(prefix(), absl::StrCat(key, " can't be there"));
     }
-    const auto values = state.vec<int64_t>();
-    slot.left = values(0);
-    slot.emitted = values(1);
-    slot.release = values(2);
-    slot.priority = values(3);
-    if (slot.left <= 0) return absl::OkStatus();
+    if (slot.left == 0) return absl::OkStatus();
     return ReadElement(ctx, reader, prefix(), key, *dataset(), &slot.element);
+  }
+
+  // Whether an iterator of this dataset may have held `slot`.
+  bool IsPossible(const Slot& slot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const Factor& factor = dataset()->factor_;
+    const int64_t most = factor.MostCopies();
+    const int64_t furthest =
+        slot.emitted > 0 ? position_ + dataset()->min_distance_ - 1 : 0;
+    return 0 <= slot.left && slot.left <= most && 0 <= slot.emitted &&
+           slot.emitted <= most - slot.left &&
+           slot.left + slot.emitted >= factor.FewestCopies() &&
+           slot.emitted <= position_ && 0 <= slot.release &&
+           slot.release <= furthest && 0 <= slot.priority &&
+           slot.priority <= kMaxPriority;
+  }
+
+  // Whoever chooses relies on it that only the empty slot has nothing to emit,
+  // and that some of the others have rested.
+  absl::Status CheckSlots() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (ended_) return absl::OkStatus();
+    int64_t resting = 0;
+    for (int64_t i = 0; i < NumSlots(); ++i) {
+      const bool is_empty = slots_[i].left == 0;
+      if (is_empty != (i == empty_)) {
+        return Misfit(prefix(),
+                      absl::StrCat(kSlot, i, is_empty ? " is" : " is not",
+                                   " empty there"));
+      }
+      if (slots_[i].release > position_) ++resting;
+    }
+    if (resting < dataset()->min_distance_) return absl::OkStatus();
+    return Misfit(prefix(), "has too many slots that rest there");
   }
 
   absl::Status SaveRandomness(IteratorStateWriter* writer)
@@ -488,8 +536,10 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   absl::Status RestoreRandomness(IteratorStateReader* reader)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     int64_t seed, seed2, num_samples;
-    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix(), kSeed, &seed));
-    TF_RETURN_IF_ERROR(reader->ReadScalar(prefix(), kSeed2, &seed2));
+    TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kSeed, kMinInt64,
+                                        kMaxInt64, &seed));
+    TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kSeed2, kMinInt64,
+                                        kMaxInt64, &seed2));
     TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kNumSamples, 0,
                                         kMaxInt64, &num_samples));
     randomness_.Start(seed, seed2, num_samples);
