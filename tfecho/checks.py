@@ -8,17 +8,22 @@ from typing import Any
 
 import tensorflow as tf
 
+# TensorFlow keeps sizes and counts in 64 bits.
+MAX_INT = 2**63 - 1
+
 
 def checked_int(argument: str, value: Any, *, at_least: int) -> int:
   """Returns `value` as an int.
 
   Raises:
-    ValueError: if it is none, or less than `at_least`.
+    ValueError: if it is none, less than `at_least`, or more than `MAX_INT`.
   """
   if not _is(value, numbers.Integral) or value < at_least:
     raise ValueError(
       f"`{argument}` must be an int of at least {at_least}, got {value!r}"
     )
+  if value > MAX_INT:
+    raise ValueError(f"`{argument}` must be below 2**63, got {value!r}")
   return int(value)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.checks import check_name
+from tfecho.checks import MAX_INT, check_name
 from tfecho.datasets import (
   EchoedDataset,
   element_bytes,
@@ -69,8 +69,11 @@ def echo(
   `ignore_errors` belongs in front.
 
   The position of an iterator, between two copies too, can be saved and
-  restored exactly. Random access (`tf.data.experimental.at`, global shuffling)
-  is not supported.
+  restored exactly. A checkpoint of another factor, rounding or structure is
+  refused. The graph implementation refuses other structures, but goes on with
+  another whole factor, or fraction, until finite data ends with an error: the
+  stages that it is made of don't keep their arguments. Random access
+  (`tf.data.experimental.at`, global shuffling) is not supported.
 
   Between workers, auto-sharding by file finds the files through the native op
   as if it were not there. Through the graph implementation it deals out records
@@ -187,6 +190,8 @@ def _check_buffer_size(buffer_size: Any) -> None:
       "`buffer_size` must be `tf.data.AUTOTUNE`, 0 or positive, got"
       f" {buffer_size}"
     )
+  if buffer_size > MAX_INT:
+    raise ValueError(f"`buffer_size` must be below 2**63, got {buffer_size}")
 
 
 def _num_ahead(dataset: tf.data.Dataset, buffer_size: int) -> int:

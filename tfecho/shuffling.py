@@ -13,6 +13,7 @@ with `Dataset.shuffle`.
 
 from __future__ import annotations
 
+import fractions
 import math
 from collections.abc import Callable
 
@@ -23,6 +24,10 @@ from tfecho.checks import check_flag, check_name, checked_int, checked_seed
 from tfecho.datasets import EchoedDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
+
+# `Dataset.shuffle` makes room for its buffer in advance, of 24 bytes for each
+# copy, and dies if it can't.
+_MAX_COPIES = 2**28
 
 
 def shuffle_after_echo(
@@ -49,12 +54,14 @@ def shuffle_after_echo(
   [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
   Seeds, epochs and checkpoints behave as those of `Dataset.shuffle`; the
-  contents of the buffer are part of an iterator's state. Random access is not
+  contents of the buffer are part of an iterator's state. A checkpoint of
+  another factor, size or distance is refused natively. Random access is not
   supported.
 
   With the graph implementation of `echo` this is `Dataset.shuffle` over as many
   copies as `buffer_size` fresh elements have, which share memory. It keeps the
-  same counts, in an order of its own, and knows no `min_distance`.
+  same counts, in an order of its own, and knows no `min_distance`. A checkpoint
+  of another size loses copies there, which is noticed when finite data ends.
 
   Args:
     buffer_size: how many fresh elements are held.
@@ -69,8 +76,9 @@ def shuffle_after_echo(
     A function to pass to `tf.data.Dataset.apply`.
 
   Raises:
-    ValueError: if an argument is not as described, or if the dataset is not the
-      result of `echo`.
+    ValueError: if an argument is not as described, if the dataset is not the
+      result of `echo`, or if the graph implementation would have to hold more
+      than 2**28 copies, for which `Dataset.shuffle` makes room in advance.
   """
   buffer_size = checked_int("buffer_size", buffer_size, at_least=1)
   min_distance = checked_int("min_distance", min_distance, at_least=1)
@@ -113,7 +121,7 @@ def shuffle_after_echo(
         f" {min_distance} behind the graph one"
       )
     return echo.shuffle(
-      _num_copies(buffer_size, echo.factor),
+      _num_copies(buffer_size, echo),
       seed=seed,
       reshuffle_each_iteration=reshuffle_each_iteration,
       name=name,
@@ -137,9 +145,23 @@ def _seeds(
   )
 
 
-def _num_copies(buffer_size: int, factor: Factor) -> int:
+def _num_copies(buffer_size: int, echo: EchoDataset) -> int:
+  copies = math.ceil(buffer_size * _mean_copies(echo.factor))
+  if copies <= _MAX_COPIES:
+    return copies
+  # Enough for all there are is as good.
+  there_are = tf.get_static_value(echo.cardinality())
+  if there_are is not None and 0 <= there_are <= _MAX_COPIES:
+    return max(int(there_are), 1)
+  raise ValueError(
+    f"`buffer_size` must be so small that at most {_MAX_COPIES} copies are held"
+    f" by the graph implementation, got {buffer_size}, which makes {copies}"
+  )
+
+
+def _mean_copies(factor: Factor) -> fractions.Fraction | float:
   if factor.variable is None:
-    return math.ceil(buffer_size * factor.constant)
+    return factor.constant
   # Its value may change, but this is the best guess there is.
   value = tf.get_static_value(factor.variable.read_value())
-  return math.ceil(buffer_size * (1.0 if value is None else max(1.0, value)))
+  return 1.0 if value is None else max(1.0, float(value))
