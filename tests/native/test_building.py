@@ -1,6 +1,7 @@
 """One build serves all processes, and a failure is told once."""
 
 import os
+import pathlib
 
 import pytest
 
@@ -82,6 +83,42 @@ def test_nothing_is_left_behind_but_library_manifest_and_lock(
   assert not list(temporary.iterdir())
 
 
+def test_nobody_else_can_write_where_it_is_built(
+  fake_compiler, cache_dir, public_path, monkeypatch
+):
+  everybodys = public_path / "everybody's"
+  everybodys.mkdir()
+  everybodys.chmod(0o777)
+  monkeypatch.setenv("TMPDIR", str(everybodys))
+  monkeypatch.setattr("tempfile.tempdir", None)
+  fake_compiler.rewrite(
+    'stat -c "%a %n" "$PWD" "$TMPDIR" "$(dirname "$PWD")" >> "$0.places"'
+  )
+  build()
+  places = pathlib.Path(f"{fake_compiler.path}.places").read_text()
+  modes, paths = zip(*(line.split(" ", 1) for line in places.splitlines()))
+  assert set(modes) == {"700"}
+  assert all(path.startswith(f"{cache_dir}/libtfecho-") for path in paths)
+  assert not list(everybodys.iterdir())
+
+
+def test_what_somebody_puts_in_place_of_the_build_is_refused(
+  fake_compiler, cache_dir
+):
+  fake_compiler.rewrite(
+    """
+for output; do :; done
+folder=$(dirname "$output")
+case "$*" in
+  *-shared*) mv "$folder" "$folder.old"; mkdir -m 777 "$folder";;
+esac
+"""
+  )
+  with pytest.raises(NativeUnavailableError, match="refused: .*by others"):
+    build()
+  assert not list(cache_dir.glob("*.so"))
+
+
 def test_other_sources_make_another_library(fake_compiler, sources):
   first = build()
   (sources / "answer.cc").write_text("int changed;\n")
@@ -153,6 +190,17 @@ def test_a_failure_shows_the_compilers_words_once(failing_compiler, cache_dir):
     assert "no such type" not in str(caught.value)
   assert len(failing_compiler.calls()) == 1
   assert not list(cache_dir.glob("*.so"))
+
+
+def test_a_failing_compiler_may_have_any_name(
+  failing_compiler, monkeypatch
+):
+  odd = os.fsencode(failing_compiler.path) + b"\n\xff"
+  failing_compiler.path.rename(os.fsdecode(odd))
+  monkeypatch.setenv("CXX", os.fsdecode(odd))
+  for words in ("no such type", "shown before"):
+    with pytest.raises(CompilationError, match=words):
+      build()
 
 
 def test_after_a_failure_another_compiler_is_tried(

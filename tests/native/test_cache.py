@@ -149,6 +149,8 @@ def test_cleaning_removes_our_files_and_no_others(cache_dir):
   path = publish()
   (cache_dir / f"{path.name}.abc123.tmp").write_text("left by a killed one")
   (cache_dir / f"{path.name}.json.abc_12.tmp").write_text("the same")
+  (cache_dir / f"{path.name}.def_34.tmp").mkdir()
+  (cache_dir / f"{path.name}.def_34.tmp" / "library.so").write_text("half")
   others = [
     cache_dir / name
     for name in ("notes.txt", "libother.so", "libtfecho-.txt", "x.so.lock")
@@ -157,7 +159,7 @@ def test_cleaning_removes_our_files_and_no_others(cache_dir):
     other.write_text("mine")
   (cache_dir / "folder").mkdir()
   removed = cache.clean()
-  assert len(removed) == 5
+  assert len(removed) == 6
   assert {*cache_dir.iterdir()} == {*others, cache_dir / "folder"}
 
 

@@ -9,7 +9,7 @@ from tfecho.native import NativeUnavailableError, compiler
 from tfecho.native.errors import CompilationError
 
 # Everything that means something to a shell.
-SHELL = "a b;$(touch broken)&'\"*?`~#|<>\\"
+SHELL = "-a b;$(touch broken)&'\"*?`~#|<>\\%s@é"
 
 
 def executable(path):
@@ -68,6 +68,15 @@ def test_the_variable_may_be_a_path_that_a_shell_would_take_apart(
   assert compiler.find() == [str(path)]
 
 
+def test_the_variable_may_be_a_path_from_where_the_process_is(
+  tmp_path, monkeypatch
+):
+  path = executable(tmp_path / "my compilers" / "c++")
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setenv("CXX", "./my compilers/c++")
+  assert compiler.find() == [str(path)]
+
+
 @pytest.mark.parametrize("wrong", ["no-such-compiler -O2", "'unbalanced"])
 def test_a_variable_that_names_no_program_is_an_error_that_shows_it(
   tmp_path, monkeypatch, wrong
@@ -119,6 +128,42 @@ def test_no_shell_touches_folders_and_flags(
   text.restype = ctypes.c_char_p
   assert text() == b"a; $(touch b) '"
   assert [path.name for path in tmp_path.iterdir()] == [SHELL]
+
+
+def test_nothing_where_the_process_happens_to_be_takes_part(
+  tmp_path, monkeypatch, sources, real_compiler
+):
+  foreign = tmp_path / "foreign"
+  for name in ("c++", "g++", "clang++", "cc1plus", "as", "ld", "collect2"):
+    executable(foreign / name).write_text("#!/bin/sh\necho > executed\n")
+  (foreign / "cstdio").write_text("#error foreign\n")
+  (sources / "answer.cc").write_text(
+    '#include <cstdio>\nextern "C" int answer() { return 42; }\n'
+  )
+  before = sorted(foreign.iterdir())
+  monkeypatch.chdir(foreign)
+  for variable in ("CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH"):
+    monkeypatch.setenv(variable, ":.")
+  monkeypatch.setenv("COMPILER_PATH", ".")
+  monkeypatch.setenv("TMPDIR", ".")
+  monkeypatch.setenv("PATH", f":.:{os.environ['PATH']}")
+  monkeypatch.delenv("CXX", raising=False)
+  command = compiler.find()
+  assert os.path.dirname(command[0]) != str(foreign)
+  assert compiler.version(command) != "unknown"
+  compiler.build(command, sources, tmp_path / "out.so", ["-fPIC"], [])
+  assert ctypes.CDLL(str(tmp_path / "out.so")).answer() == 42
+  assert sorted(foreign.iterdir()) == before
+
+
+def test_flags_for_other_builds_are_not_for_this_one(
+  tmp_path, monkeypatch, sources, fake_compiler
+):
+  for name in ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "LDFLAGS", "LDLIBS"):
+    monkeypatch.setenv(name, "-DHOSTILE -fplugin=hostile.so")
+  command = [str(fake_compiler.path)]
+  compiler.build(command, sources, tmp_path / "out.so", ["-O2"], ["-lx"])
+  assert "hostile" not in " ".join(fake_compiler.calls()).lower()
 
 
 def test_a_failure_shows_the_compilers_words_and_stops(

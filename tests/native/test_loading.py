@@ -52,6 +52,30 @@ def test_load_returns_the_same_library_every_time(library):
   assert native.load() is first
 
 
+def test_a_cache_may_have_any_name(
+  real_compiler, sources, public_path, monkeypatch
+):
+  name = os.fsdecode(b"-a b;$(touch broken)&'\"*?`~#|<>\\%s@\n\xff")
+  monkeypatch.chdir(public_path)
+  monkeypatch.setenv("TFECHO_CACHE_DIR", str(public_path / name))
+  assert native.load().c.tfecho_answer() == 42
+  assert native.load().path.parent == public_path / name
+  assert not (public_path / "broken").exists()
+
+
+@pytest.mark.parametrize("variable", ["TFECHO_LIBRARY", "TFECHO_CACHE_DIR"])
+@pytest.mark.parametrize(
+  "value", ["/dev/zero", "/proc/self/mem", "/proc/self/fd", "/tmp", "~nobody9"]
+)
+def test_variables_that_name_no_place_of_ours_are_refused(
+  fake_compiler, monkeypatch, variable, value
+):
+  monkeypatch.setenv(variable, value)
+  with pytest.raises(native.NativeUnavailableError):
+    native.load()
+  assert fake_compiler.links() == 0
+
+
 def test_load_builds_if_there_is_nothing(real_compiler, sources):
   assert native.load().c.tfecho_answer() == 42
 

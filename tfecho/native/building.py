@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import pathlib
-import tempfile
 
-from tfecho.native import cache, compiler, target
+from tfecho.native import cache, compiler, target, trust
 from tfecho.native.errors import (
   CompilationError,
   NativeUnavailableError,
@@ -84,17 +83,25 @@ def _refuse_repetition(summary: str | None) -> None:
 
 
 def _compile(command: list[str], here: target.Target) -> None:
-  with tempfile.TemporaryDirectory(prefix="tfecho-") as folder:
-    built = pathlib.Path(folder, "library.so")
+  library = cache.library_path(here)
+  with cache.workshop(library) as folder:
     compiler.build(
       command,
       target.SOURCES,
-      built,
+      folder / "library.so",
       target.compile_flags(),
       target.link_flags(),
     )
-    content = built.read_bytes()
+    content = _content(folder / "library.so")
   if target.hash_of(target.SOURCES) != here.sources:
     raise CompilationError("the C++ sources changed while being compiled")
   manifest = Manifest.describe(content, compiler.version(command), here)
-  cache.publish(cache.library_path(here), content, manifest)
+  cache.publish(library, content, manifest)
+
+
+def _content(path: pathlib.Path) -> bytes:
+  # Of the folder that the compiler wrote to, whatever its path means by now.
+  with trust.folder(path.parent) as folder:
+    descriptor = os.open(path.name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+  with open(descriptor, "rb") as file:
+    return file.read()

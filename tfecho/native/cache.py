@@ -3,6 +3,7 @@
     libtfecho-<TensorFlow's version>-<key>.so
     libtfecho-<TensorFlow's version>-<key>.so.json    see `manifest`
     libtfecho-<TensorFlow's version>-<key>.so.lock    see `turns`
+    libtfecho-<TensorFlow's version>-<key>.so.<...>.tmp    in the making
 
 Every file appears whole, and the manifest last, so readers need no lock.
 """
@@ -13,6 +14,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -86,11 +88,26 @@ def publish(path: pathlib.Path, content: bytes, manifest: Manifest) -> None:
   _replace(path_for(path), manifest.dump())
 
 
+@contextlib.contextmanager
+def workshop(path: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Gives a folder to build the library at `path` in, and removes it.
+
+  In the cache, to which nobody else can write, as anybody may to a `TMPDIR`.
+  """
+  with tempfile.TemporaryDirectory(
+    ".tmp", path.name + ".", path.parent
+  ) as folder:
+    yield pathlib.Path(folder)
+
+
 def clean() -> list[pathlib.Path]:
-  """Removes every file that this module wrote, and returns their paths."""
+  """Removes all that this module wrote, and returns the paths."""
   ours = [p for p in sorted(folder().glob("*")) if _OURS.fullmatch(p.name)]
   for path in ours:
-    path.unlink()
+    if path.is_dir():  # A build that was killed left it.
+      shutil.rmtree(path)
+    else:
+      path.unlink()
   return ours
 
 

@@ -34,14 +34,16 @@ class Turn:
   def failure_of(self, attempt: str) -> str | None:
     """Returns how the same attempt failed while this process waited."""
     self._lock.seek(0)
-    failed, _, summary = self._lock.readall().decode().partition("\n")
+    noted = os.fsdecode(self._lock.readall())
+    failed, _, summary = noted.partition("\n")
     return summary if failed == attempt else None
 
   def note_failure(self, attempt: str, summary: str) -> None:
     """Tells those who wait that `attempt`, which is one line, failed."""
     self._lock.seek(0)
     self._lock.truncate()
-    self._lock.write(f"{attempt}\n{summary}".encode())
+    # A path in it may hold any bytes.
+    self._lock.write(os.fsencode(f"{attempt}\n{summary}"))
 
 
 def open_lock(path: pathlib.Path) -> io.FileIO:
