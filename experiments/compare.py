@@ -27,6 +27,7 @@ from experiments import (
   records,
   report,
   request_flags,
+  service_flags,
 )
 from experiments.environment import environment
 from experiments.settings import RESOLUTIONS
@@ -46,7 +47,7 @@ _UPSTREAM_MS = flags.DEFINE_float(
   "Delay of reading one example, in milliseconds, in extra runs under the "
   "first seed of the baseline, the first echo of --arms and `on_stall`: their "
   "time to the target is compared with the time model. 0: no such runs. "
-  "Default: 2, or 0 with --store_ms.",
+  "Default: 2, or 0 with --store_ms or --data_service.",
 )
 _UPSTREAM_JITTER = flags.DEFINE_float(
   "upstream_jitter",
@@ -114,7 +115,8 @@ def _planned_runs():
 def _upstream_ms():
   if _UPSTREAM_MS.value is not None:
     return _UPSTREAM_MS.value
-  return 2.0 if server_flags.LATENCY_MS.value is None else 0.0
+  others = (server_flags.LATENCY_MS, service_flags.DATA_SERVICE)
+  return 2.0 if all(flag.value is None for flag in others) else 0.0
 
 
 def _factor_schedules():

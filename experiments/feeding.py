@@ -9,7 +9,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 import tfecho
-from experiments import workloads
+from experiments import served, workloads
 
 # Reads wait in threads of their own, or they would keep the train step, which
 # runs in TensorFlow's two or so, from running.
@@ -34,6 +34,8 @@ def batches(settings, upstream, *, factor=None, store=None):
   if store is not None:
     workload = store.holding(workload)
   common = {"batch_size": settings.batch_size, "seed": settings.seed}
+  if settings.service_echo is not None:
+    return _served(workload, settings, factor, **common)
   if settings.arm.cached:
     buffer = settings.echo_buffer
     stages = _cached_pipeline(workload, upstream, buffer=buffer, **common)
@@ -45,6 +47,28 @@ def batches(settings, upstream, *, factor=None, store=None):
     **echo(
       settings.arm,
       batch_size=settings.batch_size,
+      echo_buffer=settings.echo_buffer,
+      factor=factor,
+    ),
+  )
+
+
+def _served(workload, settings, factor, *, batch_size, seed):
+  numbered = tfecho.Pipeline(
+    served.numbered_keys(workload, seed),
+    read=lambda ordinal, key: (ordinal, _call(workload.read, key)),
+    decode=_beside_ordinal(workload.decode),
+    augment=workload.augment and _beside_ordinal_seeded(workload.augment),
+    batch_size=batch_size,
+    seed=seed,
+  )
+  return served.service(settings.service_echo).batches(
+    numbered,
+    settings.arm,
+    implementation=settings.implementation,
+    echo=echo(
+      settings.arm,
+      batch_size=batch_size,
       echo_buffer=settings.echo_buffer,
       factor=factor,
     ),

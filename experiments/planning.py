@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from experiments import workloads
+from experiments import served, workloads
 from experiments.arms import BASELINE, ON_STALL, PLACES, Arm, cross, parse
 from experiments.settings import MEASURES, RESOLUTIONS, RunSettings
 from experiments.store import objects, server
@@ -40,6 +40,7 @@ class Request:
     store_ms: Milliseconds from a request to the first byte of its answer, if
       the runs that are timed read from an object store; None if not.
     store_kb_per_second: Its bandwidth; None for no limit.
+    service_echo: Where an echo stands, if a tf.data service reads and decodes.
     implementation: "native" or "graph".
     schedule_resolution: Some of `RESOLUTIONS`, for runs whose final metric is
       measured.
@@ -66,6 +67,7 @@ class Request:
   upstream_jitter: float = 0.0
   store_ms: float | None = None
   store_kb_per_second: float | None = None
+  service_echo: str | None = None
   schedule_resolution: tuple[str, ...] = ("step",)
   factor_schedules: tuple[tuple[float, float], ...] = ()
   training: TrainingSettings = TrainingSettings()
@@ -187,6 +189,7 @@ def _run(request, rate_of, arm, *, measure, seed, **options):
     implementation=request.implementation,
     training=request.training,
     augmentation=request.augmentation,
+    service_echo=request.service_echo,
   )
 
 
@@ -248,6 +251,7 @@ def _check(request, workload):
   _check_timed(request)
   _check_store(request, workload)
   _check_schedules(request)
+  _check_service(request, workload)
   _check_minimum("echo_buffer", request.echo_buffer, 2 * request.batch_size)
   for kind in request.arms:
     _check_place(_blame("--arms", parse, kind), workload)
@@ -300,6 +304,21 @@ def _check_store(request, workload):
       f"--measure: must name {TIME} for --store_ms, got "
       f"{_join(request.measure)}"
     )
+
+
+def _check_service(request, workload):
+  """Checks that a service can feed all arms, and that they can be counted."""
+  where = request.service_echo
+  if where is None:
+    return
+  if _delay(request):
+    raise ValueError(
+      "--data_service: must come with --upstream_ms=0 and without --store_ms:"
+      " the delay is in this process, and its workers are others"
+    )
+  _blame("--data_service", served.check_keys, workload)
+  for arm in _arms(request) + _falling_arms(request, _arms(request)):
+    _blame("--data_service", served.check_arm, arm, where)
 
 
 def _check_schedules(request):

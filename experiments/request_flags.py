@@ -13,6 +13,7 @@ from absl import flags
 from experiments import (
   implementations,
   planning,
+  service_flags,
   training_flags,
   workload_flags,
 )
@@ -21,6 +22,7 @@ from experiments.planning import MEASURED
 
 flags.adopt_module_key_flags(workload_flags)
 flags.adopt_module_key_flags(training_flags)
+flags.adopt_module_key_flags(service_flags)
 _ARMS = flags.DEFINE_list(
   "arms",
   None,
@@ -126,6 +128,7 @@ def request(*, seeds, upstream_ms=0.0, **options):
     implementation=_IMPLEMENTATION.value,
     training=training_flags.settings(),
     augmentation=workload_flags.AUGMENTATION.value,
+    service_echo=service_flags.echo(),
     **options,
   )
 

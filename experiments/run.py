@@ -26,6 +26,8 @@ from experiments import (
   command_line,
   feeding,
   implementations,
+  served,
+  service_flags,
   training_flags,
   workload_flags,
 )
@@ -38,6 +40,7 @@ from tfecho.training.schedules import Schedule
 flags.adopt_module_key_flags(workload_flags)
 flags.adopt_module_key_flags(training_flags)
 flags.adopt_module_key_flags(url_flag)
+flags.adopt_module_key_flags(service_flags)
 _ARM = flags.DEFINE_enum(
   "arm",
   arms.BASELINE,
@@ -233,8 +236,9 @@ def _write(result, output_dir):
 
 def _feed(workload, arm, how, output_dir):
   """The data, and the callback that saves the position in it, if one can."""
-  batches = _batches(workload, arm)
-  if how.strategy is not None:
+  service_echo = service_flags.echo()
+  batches = _batches(workload, arm, service_echo)
+  if how.strategy is not None or service_echo is not None:
     return batches, []
   backup = BackupAndRestore(
     output_dir / "backup", data=batches, every_steps=_BACKUP_STEPS.value
@@ -242,18 +246,24 @@ def _feed(workload, arm, how, output_dir):
   return backup.data, [backup]
 
 
-def _batches(workload, arm):
+def _batches(workload, arm, service_echo):
   batch_size = _batch_size(workload)
+  echo = feeding.echo(
+    arm, batch_size=batch_size, echo_buffer=_ECHO_BUFFER.value
+  )
   pipeline = feeding.plain_pipeline(
     workload,
     batch_size=batch_size,
     shuffle_buffer=_SHUFFLE_BUFFER.value,
     seed=_SEED.value,
   )
+  if service_echo is not None:
+    service = served.service(service_echo)
+    return service.batches(
+      pipeline, arm, implementation=_IMPLEMENTATION.value, echo=echo
+    )
   return pipeline.dataset(
-    repeat=True,
-    implementation=_IMPLEMENTATION.value,
-    **feeding.echo(arm, batch_size=batch_size, echo_buffer=_ECHO_BUFFER.value),
+    repeat=True, implementation=_IMPLEMENTATION.value, **echo
   )
 
 

@@ -36,6 +36,8 @@ class RunSettings:
       the object store that examples are read from; None if they are read from
       memory.
     store_kb_per_second: Its bandwidth; None for no limit.
+    service_echo: Where an echo stands, one of `served.ECHOES`, if a tf.data
+      service reads and decodes; None if this process does.
     schedule_resolution: How often the rate falls: at every "step", or once an
       "epoch", which is a pass over the fresh examples.
     training: Precision, layout and the like.
@@ -59,6 +61,7 @@ class RunSettings:
   upstream_jitter: float = 0.0
   store_ms: float | None = None
   store_kb_per_second: float | None = None
+  service_echo: str | None = None
   schedule_resolution: str = "step"
   training: TrainingSettings = TrainingSettings()
   augmentation: str | None = None
@@ -69,6 +72,8 @@ class RunSettings:
       delay += f" with jitter {self.upstream_jitter:g}"
     if self.is_stored:
       delay += f", store of {self.store_ms:g} ms"
+    if self.service_echo is not None:
+      delay += f", data service, echo: {self.service_echo}"
     how = ", ".join(filter(None, [self.augmentation, str(self.training)]))
     how = how and f" ({how})"
     per = f" per {self.schedule_resolution}" if self.is_per_epoch else ""

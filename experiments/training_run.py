@@ -203,7 +203,8 @@ class _Course(keras.callbacks.Callback):
       self._fresh.update(ordinals)
     row = {
       "step": self._step,
-      "read": self._upstream.read,
+      # The workers of a service keep no count here.
+      "read": max(self._upstream.read, self._fresh.consumed),
       "consumed": self._fresh.consumed,
       "trained": self._fresh.trained,
       "seconds": round(time.perf_counter() - self._start, 3),

@@ -11,7 +11,8 @@ import threading
 import pytest
 import tensorflow as tf
 from iterators import values
-from processes import PATIENCE, Process, ended, free_ports
+from processes import PATIENCE, ended
+from services import WORKERS, Service
 from transformations import echo, shuffled_echo
 
 import tfecho
@@ -19,63 +20,10 @@ import tfecho
 service = tf.data.experimental.service
 ELEMENTS = 200
 FACTOR = 2
-WORKERS = 2
 
 pytestmark = pytest.mark.skipif(
   not pathlib.Path("experiments").is_dir(), reason="needs a checkout"
 )
-
-
-class Service:
-  """A dispatcher and its workers, each a process.
-
-  Attributes:
-    processes: all that were started.
-    workers: those of them that work now.
-  """
-
-  def __init__(self, folder):
-    self._folder = folder
-    self._port, *self._worker_ports = free_ports(1 + WORKERS)
-    self.processes = []
-
-  def start(self):
-    self.start_dispatcher()
-    self.workers = [self._start_worker(port) for port in self._worker_ports]
-    for worker in self.workers:
-      worker.wait_for("ready")
-    return self
-
-  def start_dispatcher(self):
-    flags = (f"--port={self._port}", f"--work_dir={self._folder}/dispatcher")
-    self.dispatcher = self._start("dispatcher", *flags)
-    self.dispatcher.wait_for("ready")
-
-  def restart_worker(self, index):
-    """Kills a worker, and starts another one at its address."""
-    self.workers[index].kill()
-    self.workers[index] = self._start_worker(self._worker_ports[index])
-    self.workers[index].wait_for("ready")
-
-  def _start_worker(self, port):
-    dispatcher = f"--dispatcher=localhost:{self._port}"
-    return self._start("worker", dispatcher, f"--port={port}")
-
-  def distribute(self, policy, **options):
-    target = f"grpc://localhost:{self._port}"
-    return service.distribute(policy, target, **options)
-
-  def _start(self, name, *flags):
-    process = Process(
-      "-m",
-      "experiments.data_service",
-      "--heartbeat_ms=100",
-      *flags,
-      name=f"{name}-{len(self.processes)}",
-      folder=self._folder,
-    )
-    self.processes.append(process)
-    return process
 
 
 @pytest.fixture(scope="module")
