@@ -8,11 +8,14 @@ import tempfile
 from absl import flags, logging
 
 from experiments import command_line
-from experiments.endurance import kills, soak
+from experiments.endurance import kills, models, soak
 from experiments.environment import environment
 
 _RUN = flags.DEFINE_enum(
-  "run", "soak", ["kills", "soak"], "What to do: `kills` or `soak`."
+  "run",
+  "soak",
+  ["kills", "models", "soak"],
+  "What to do: `kills`, `models` or `soak`.",
 )
 _KILLS = flags.DEFINE_integer(
   "kills", 50, "How often to kill a training, a count.", lower_bound=1
@@ -32,6 +35,12 @@ _ITERATORS = flags.DEFINE_integer(
   "Iterators to make and drop over each transformation, a count.",
   lower_bound=10,
 )
+_CASES = flags.DEFINE_integer(
+  "cases",
+  1_500,
+  "Random uses of each kind to compare with its model, a count.",
+  lower_bound=1,
+)
 _OUTPUT = flags.DEFINE_string(
   "output", None, "Path of a JSON Lines file to add the figures to."
 )
@@ -42,6 +51,10 @@ def run_kills():
     return kills.run(
       folder, kills=_KILLS.value, seed=_SEED.value, on_kill=logging.info
     )
+
+
+def run_models():
+  return models.run(_CASES.value)
 
 
 def run_soak():
@@ -55,7 +68,8 @@ def run_soak():
 
 
 def main():
-  figures = {"kills": run_kills, "soak": run_soak}[_RUN.value]()
+  runs = {"kills": run_kills, "models": run_models, "soak": run_soak}
+  figures = runs[_RUN.value]()
   record = {
     "run": _RUN.value,
     "date": datetime.datetime.now(datetime.timezone.utc).isoformat(),

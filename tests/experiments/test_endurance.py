@@ -1,10 +1,9 @@
 """Short forms of the long runs."""
 
-
 import pytest
 import scripts
 
-from experiments.endurance import kills, soak
+from experiments.endurance import kills, models, soak
 
 MEGABYTES = 5
 
@@ -26,6 +25,30 @@ def test_iterators_leave_neither_memory_nor_threads_behind(native_ops, name):
 def test_a_training_that_is_killed_goes_on(native_ops, tmp_path):
   figures = kills.run(tmp_path, kills=2, seed=0)
   assert figures["kills"] == 2
+
+
+@pytest.fixture
+def fake_models(tmp_path, monkeypatch):
+  """Puts tests of one's own in place of those of the models."""
+  monkeypatch.setattr(models, "ROOT", tmp_path)
+  (tmp_path / "tests").mkdir()
+  return (tmp_path / "tests" / "test_models.py").write_text
+
+
+def test_random_uses_are_as_many_as_wanted_and_new(fake_models, monkeypatch):
+  monkeypatch.setenv("CI", "true")
+  fake_models(
+    "import os\n"
+    "def test_a(): assert os.environ['TFECHO_MODEL_CASES'] == '5'\n"
+    "def test_b(): assert 'CI' not in os.environ\n"
+  )
+  assert models.run(5) == {"cases": 5, "kinds": 2}
+
+
+def test_a_use_that_differs_from_its_model_is_shown(fake_models):
+  fake_models("def test_a(): assert 'use' == 'model'\n")
+  with pytest.raises(RuntimeError, match="'use' == 'model'"):
+    models.run(5)
 
 
 def test_the_command_line_adds_figures_to_a_file(native_ops, tmp_path):
