@@ -109,38 +109,46 @@ def test_a_state_of_other_types_is_refused(native_ops, name, value):
       put_back(started(name), state)
 
 
-# pipeline, what is changed in its state after four elements, the error
+# pipeline, elements taken from it, what is changed in its state, the error
+#
+# From a shuffle only one, behind which its state is the same in any order.
 FORGERIES = [
-  ("echo", {"left": 3}, "left is 3, outside of 0 to 2"),
-  ("echo", {"left": -1}, "left is -1, outside of 0 to 2"),
-  ("echo", {"exhausted": 1}, "left is 2, outside of 0 to 0"),
-  ("echo", {"exhausted": 2}, "exhausted is 2"),
-  ("echo", {"emitted": 2}, "emitted is 2, outside of 1 to 1"),
-  ("echo", {"left": 0, "emitted": 3}, "has_element is 1, outside of 0 to 0"),
-  ("echo", {"remainder": 1}, "remainder is 1, outside of 0 to 0"),
-  ("echo", {"is_random": 1}, "is_random is 1 there and 0 here"),
-  ("echo", {"is_variable": 1}, "is_variable is 1 there and 0 here"),
-  ("echo by a fraction", {"remainder": 2}, "outside of 0 to 1"),
-  ("shuffle", {"num_slots": 3}, "num_slots is 3, outside of 4 to 4"),
-  ("shuffle", {"num_slots": 2**40}, "outside of 4 to 4"),
-  ("shuffle", {"position": 0}, r"slot\d can't be there"),
-  ("shuffle", {"position": -1}, "position is -1"),
-  ("shuffle", {"slot0": [0, 2, 0, 0]}, r"slot\d is( not)? empty there"),
-  ("shuffle", {"slot0": [9, 0, 0, 0]}, "slot0 can't be there"),
-  ("shuffle", {"slot0": [1, 1, 99, 0]}, "slot0 can't be there"),
-  ("shuffle", {"empty": 4}, "empty is 4, outside of -1 to 3"),
-  ("echo on stall", {"num_kept": 99}, "num_kept is 99, outside of 0 to 3"),
-  ("echo on stall", {"num_fresh": 3}, "num_fresh is 3, outside of 0 to 2"),
-  ("echo on stall", {"kept0_emitted": 4}, "outside of 1 to 3"),
-  ("echo on stall", {"kept0_arrival": 2**40}, "kept0_arrival is"),
+  ("echo", 4, {"left": 3}, "left is 3, outside of 0 to 2"),
+  ("echo", 4, {"left": -1}, "left is -1, outside of 0 to 2"),
+  ("echo", 4, {"exhausted": 1}, "left is 2, outside of 0 to 0"),
+  ("echo", 4, {"exhausted": 2}, "exhausted is 2"),
+  ("echo", 4, {"emitted": 2}, "emitted is 2, outside of 1 to 1"),
+  ("echo", 4, {"left": 0, "emitted": 3}, "has_element is 1, outside of 0 to 0"),
+  ("echo", 4, {"remainder": 1}, "remainder is 1, outside of 0 to 0"),
+  ("echo", 4, {"is_random": 1}, "is_random is 1 there and 0 here"),
+  ("echo", 4, {"is_variable": 1}, "is_variable is 1 there and 0 here"),
+  ("echo by a fraction", 4, {"remainder": 2}, "outside of 0 to 1"),
+  ("shuffle", 1, {"num_slots": 3}, "num_slots is 3, outside of 4 to 4"),
+  ("shuffle", 1, {"num_slots": 2**40}, "outside of 4 to 4"),
+  ("shuffle", 1, {"position": 0}, r"slot\d can't be there"),
+  ("shuffle", 1, {"position": -1}, "position is -1"),
+  (
+    "shuffle",
+    1,
+    {"position": 9, "slot0": [0, 2, 0, 0]},
+    "slot0 is empty there",
+  ),
+  ("shuffle", 1, {"slot0": [9, 0, 0, 0]}, "slot0 can't be there"),
+  ("shuffle", 1, {"slot0": [1, 1, 99, 0]}, "slot0 can't be there"),
+  ("shuffle", 1, {"empty": 4}, "empty is 4, outside of -1 to 3"),
+  ("shuffle", 1, {"empty": 3}, "slot3 is not empty there"),
+  ("echo on stall", 4, {"num_kept": 99}, "num_kept is 99, outside of 0 to 3"),
+  ("echo on stall", 4, {"num_fresh": 3}, "num_fresh is 3, outside of 0 to 2"),
+  ("echo on stall", 4, {"kept0_emitted": 4}, "outside of 1 to 3"),
+  ("echo on stall", 4, {"kept0_arrival": 2**40}, "kept0_arrival is"),
 ]
 
 
-@pytest.mark.parametrize("name, changes, message", FORGERIES)
+@pytest.mark.parametrize("name, steps, changes, message", FORGERIES)
 def test_a_state_that_no_iterator_has_is_refused(
-  native_ops, name, changes, message
+  native_ops, name, steps, changes, message
 ):
-  state = taken_apart(started(name, 4))
+  state = taken_apart(started(name, steps))
   our_part(state).update(changes)
   with pytest.raises(tf.errors.FailedPreconditionError, match=message):
     put_back(started(name), state)
