@@ -402,7 +402,7 @@ def test_a_graph_refuses_a_checkpoint_of_other_stages(
   ],
   ids=["larger factor", "smaller factor", "smaller buffer", "larger buffer"],
 )
-def test_a_graph_with_other_arguments_fails_at_the_end_of_the_data(
+def test_a_graph_with_other_arguments_fails_before_the_data_ends(
   saved_from, restored_into, tmp_path
 ):
   iterator, other = (
