@@ -60,9 +60,9 @@ def shuffle_after_echo(
 
   With the graph implementation of `echo` this is `Dataset.shuffle` over as many
   copies as `buffer_size` fresh elements have, which share memory. It keeps the
-  same counts, in an order of its own, and knows no `min_distance`. Never restore
-  a checkpoint of another size there: `Dataset.shuffle` takes it, loses copies,
-  and hands on elements of nothing, which are errors further down.
+  same counts, in an order of its own, and knows no `min_distance`. Never
+  restore a checkpoint of another size there: `Dataset.shuffle` takes it, loses
+  copies, and hands on elements of nothing, which are errors further down.
 
   Args:
     buffer_size: how many fresh elements are held.
