@@ -12,8 +12,8 @@ import tfecho
 from experiments import served, workloads
 
 # Reads wait in threads of their own, or they would keep the train step, which
-# runs in TensorFlow's two or so, from running.
-_INPUT_THREADS = 4
+# runs in TensorFlow's two or so, from running. One of them never reads.
+_INPUT_THREADS = 5
 
 
 def batches(settings, upstream, *, factor=None, store=None):

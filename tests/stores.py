@@ -26,8 +26,9 @@ class HttpStore(http.server.ThreadingHTTPServer):
   Attributes:
     objects: the contents by name.
     faults: for a name, what happens to the next requests, in turn: a status,
-      or "cut" in the middle of the contents, "reset" before any answer, or
-      "hang" until the store is closed.
+      or "cut" in the middle of the contents, "reset" before any answer,
+      "wait" for `resumed`, and be answered then, or "hang" until the store is
+      closed.
     requests: how often each name was asked for.
     together: how many requests have to be there before any is answered.
   """
@@ -40,6 +41,7 @@ class HttpStore(http.server.ThreadingHTTPServer):
     self.faults = {}
     self.requests = collections.Counter()
     self.together = None
+    self.resumed = threading.Event()
     self.closing = threading.Event()
     self.lock = threading.Lock()
 
@@ -49,6 +51,7 @@ class HttpStore(http.server.ThreadingHTTPServer):
 
   def __exit__(self, *unused_error):
     self.closing.set()
+    self.resumed.set()
     self.shutdown()
     self.server_close()
 
@@ -80,6 +83,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
       self.server.together.wait()
     if fault == "hang":
       self.server.closing.wait()
+    if fault == "wait":
+      self.server.resumed.wait(PATIENCE)
+      fault = None
     if fault in ("hang", "reset"):
       self.close_connection = True
     elif fault in (None, "cut") and name in self.server.objects:

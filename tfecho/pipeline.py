@@ -223,7 +223,8 @@ class Pipeline:
     data = self.source
     data = data.apply(stages.shuffled(self.shuffle_buffer, seeds.order))
     data = data.repeat(None if repeat else 1)
-    data = data.apply(stages.mapped(self.read))
+    reads = stages.reads_at_once(self.source)
+    data = data.apply(stages.mapped(self.read, num_parallel_calls=reads))
     data = data.apply(echo["read"])
     data = data.apply(stages.mapped(self.decode))
     data = data.apply(echo["decode"])

@@ -68,8 +68,22 @@ def shuffled(buffer_size: int | None, seed: int | None) -> Transformation:
   return lambda data: data.shuffle(buffer_size, seed=seed)
 
 
+def reads_at_once(source: tf.data.Dataset) -> int:
+  """Returns how many reads may be under way: all threads but one, if told.
+
+  Reads that wait take a thread each. If storage hangs and all threads of a
+  private pool wait, nothing is left for what stands behind: copies would not be
+  decoded, and a training stop that has something to go on with.
+  """
+  threads = source.options().threading.private_threadpool_size or 0
+  return threads - 1 if threads > 1 else tf.data.AUTOTUNE
+
+
 def mapped(
-  function: Callable | None, seed: int | None = None
+  function: Callable | None,
+  seed: int | None = None,
+  *,
+  num_parallel_calls: int = tf.data.AUTOTUNE,
 ) -> Transformation:
   """`Dataset.map` in parallel, with a seed for each element where wanted.
 
@@ -77,6 +91,7 @@ def mapped(
     function: what to call. If it `takes_seed`, it is given an int64 vector of
       two, another one for every element in every epoch.
     seed: what these seeds are drawn from; None for others in every run.
+    num_parallel_calls: see `Dataset.map`.
 
   Returns:
     A function to pass to `tf.data.Dataset.apply`.
@@ -84,7 +99,9 @@ def mapped(
   if function is None:
     return unchanged
   if not takes_seed(function):
-    return lambda data: data.map(function, num_parallel_calls=tf.data.AUTOTUNE)
+    return lambda data: data.map(
+      function, num_parallel_calls=num_parallel_calls
+    )
 
   def apply(data: tf.data.Dataset) -> tf.data.Dataset:
     # A dataset, rather than random ops inside of `function`: its position is
@@ -92,7 +109,7 @@ def mapped(
     draws = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
     seeds = draws.batch(2, drop_remainder=True)
     return tf.data.Dataset.zip((data, seeds)).map(
-      _called_with_seed(function), num_parallel_calls=tf.data.AUTOTUNE
+      _called_with_seed(function), num_parallel_calls=num_parallel_calls
     )
 
   return apply
