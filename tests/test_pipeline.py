@@ -478,6 +478,24 @@ class TestCardinality:
     factor.assign(4)
     assert pipeline.steps_per_epoch(echo_after="batch", factor=factor) == 40
 
+  def test_an_epoch_is_counted_from_the_arguments_of_the_dataset(self):
+    pipeline = Pipeline(RANGE(100), batch_size=10)
+    echo = {"echo_after": "decode", "factor": 2.5, "rounding": "random"}
+    assert pipeline.steps_per_epoch(**echo, echo_buffer=64) == 25
+
+  @pytest.mark.parametrize(
+    ("echo", "message"),
+    [
+      ({"echo_after": "decode", "echo_buffer": 9}, "`echo_buffer` .* 20 .*9"),
+      ({"echo_after": "decode", "rounding": "up"}, "`rounding` .*'up'"),
+      ({"factor": None, "rounding": "random"}, "`rounding` needs .*random"),
+    ],
+  )
+  def test_what_makes_no_dataset_makes_no_epoch(self, echo, message):
+    pipeline = Pipeline(RANGE(100), batch_size=10)
+    with pytest.raises(ValueError, match=message):
+      pipeline.steps_per_epoch(**{"factor": 2, **echo})
+
   @pytest.mark.parametrize("drop_remainder, size", [(True, 4), (False, None)])
   def test_an_echo_leaves_the_structure_of_batches_as_it_is(
     self, implementation, drop_remainder, size

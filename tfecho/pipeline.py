@@ -184,7 +184,10 @@ class Pipeline:
         least 2 batches of them, and 4 to keep copies apart to the end of the
         input. By default 4 batches, but no less than 512. 0 for no shuffle:
         copies follow each other. Behind "batch" it counts batches, and the
-        default is 0, as in the paper. The log says how many bytes it holds.
+        default is 0, as in the paper. The log says how many bytes it holds. An
+        element that is read again in the next pass is another one: where
+        `source` has hardly more elements than this and starts again, copies
+        from two passes meet in a batch.
       repeat: whether to start again at the end of `source`. By default only if
         the number of batches is not known in advance.
       stats: what counts at the echo. Native only.
@@ -244,6 +247,8 @@ class Pipeline:
     echo_after: str | None = None,
     factor: float | tf.Variable | None = None,
     max_factor: int | None = None,
+    rounding: str = "even",
+    echo_buffer: int | None = None,
   ) -> int:
     """Counts the batches that one pass over `source` makes.
 
@@ -263,6 +268,8 @@ class Pipeline:
         keep this length whatever it becomes later. To plan with another one,
         give that number here.
       max_factor: as for `dataset`. Repeats are not counted: nobody knows them.
+      rounding: as for `dataset`. It changes nothing here.
+      echo_buffer: as for `dataset`. It changes nothing here.
 
     Returns:
       The number of optimizer steps, at least 1.
@@ -272,6 +279,11 @@ class Pipeline:
         `source` is not known, or if all elements do not make one batch.
     """
     self._check_place(echo_after, factor, max_factor)
+    if echo_after is None:
+      _check_unused(rounding=rounding, echo_buffer=echo_buffer, stats=None)
+    else:
+      self._buffer_size(echo_after, echo_buffer)
+      _check_rounding(rounding, factor)
     count = sources.finite_cardinality(self.source)
     if factor is None:
       steps = self._num_batches(count)
@@ -351,8 +363,7 @@ class Pipeline:
         stats=stats,
         implementation=implementation,
       )
-    if rounding != "even":
-      raise ValueError(f"`rounding` needs `factor`, got {rounding!r}")
+    _check_rounding(rounding, factor)
     return stages.echoed_on_stall(
       max_factor,
       batch_size=1 if echo_after == "batch" else self.batch_size,
@@ -425,6 +436,13 @@ def _check_unused(
   for argument, value in unused.items():
     if value is not None:
       raise ValueError(f"`{argument}` needs `echo_after`, got {value!r}")
+
+
+def _check_rounding(rounding: str, factor: float | tf.Variable | None) -> None:
+  if factor is not None:
+    Factor.parse(factor, rounding=rounding, seed=None)
+  elif rounding != "even":
+    raise ValueError(f"`rounding` needs `factor`, got {rounding!r}")
 
 
 def _is_countable(

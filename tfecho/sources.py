@@ -29,8 +29,9 @@ def dataset(source: Any) -> tf.data.Dataset:
       names = [os.fspath(name) for name in source]
       return tf.data.Dataset.from_tensor_slices(names)
   raise ValueError(
-    "`source` must be a `tf.data.Dataset` or a sequence of file names, got"
-    f" {reprlib.repr(source)}"
+    "`source` must be a `tf.data.Dataset`, such as"
+    " `tf.data.Dataset.from_tensor_slices((files, labels))`, or a sequence of"
+    f" one file name or more, got {reprlib.repr(source)}"
   )
 
 
