@@ -193,7 +193,7 @@ def test_a_failure_shows_the_compilers_words_once(failing_compiler, cache_dir):
 
 
 def test_a_failing_compiler_may_have_any_name(
-  failing_compiler, monkeypatch
+  failing_compiler, monkeypatch, caplog
 ):
   odd = os.fsencode(failing_compiler.path) + b"\n\xff"
   failing_compiler.path.rename(os.fsdecode(odd))
@@ -201,6 +201,7 @@ def test_a_failing_compiler_may_have_any_name(
   for words in ("no such type", "shown before"):
     with pytest.raises(CompilationError, match=words):
       build()
+  assert caplog.text.encode()  # which lone surrogates would not be
 
 
 def test_after_a_failure_another_compiler_is_tried(

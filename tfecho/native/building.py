@@ -11,6 +11,7 @@ from tfecho.native.errors import (
   CompilationError,
   NativeUnavailableError,
   NeedsBuildError,
+  printable,
 )
 from tfecho.native.manifest import Manifest, VerifiedFile
 
@@ -58,8 +59,8 @@ def _build(reason: str) -> None:
       "tfecho: building the native ops for TensorFlow %s with %s, once, for"
       " about half a minute (%s)",
       here.tensorflow,
-      command[0],
-      reason,
+      printable(command[0]),
+      printable(reason),
     )
     try:
       _compile(command, here)

@@ -1,6 +1,11 @@
-"""Why the native ops can't be used here, as exceptions."""
+"""Why the native ops can't be used here, as exceptions and for logs."""
 
 from __future__ import annotations
+
+
+def printable(text: object) -> str:
+  """Returns `text` as any log can take it, whatever bytes a path in it has."""
+  return str(text).encode(errors="backslashreplace").decode()
 
 
 class NativeUnavailableError(RuntimeError):

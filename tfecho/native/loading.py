@@ -13,7 +13,7 @@ import types
 import tensorflow as tf
 
 from tfecho.native import building, cache, manifest
-from tfecho.native.errors import NativeUnavailableError
+from tfecho.native.errors import NativeUnavailableError, printable
 
 _logger = logging.getLogger("tfecho")
 _lock = threading.RLock()
@@ -84,7 +84,7 @@ def try_load() -> Library | None:
           " twice, since the native one can't be used: %s\nOnce that is"
           " mended, `python -m tfecho.native build` gets it;"
           " implementation='graph' silences this.",
-          error,
+          printable(error),
         )
     return _loaded
 
