@@ -127,7 +127,8 @@ def _cached_pipeline(workload, upstream, *, buffer, batch_size, seed):
 
   def records(_):
     keys = workload.train().shuffle(_keys_shuffled(workload), seed=seed)
-    records = keys.enumerate().map(read, num_parallel_calls=tf.data.AUTOTUNE)
+    # As many at once as `Pipeline` reads with so many threads.
+    records = keys.enumerate().map(read, num_parallel_calls=_INPUT_THREADS - 1)
     return records.cache().shuffle(buffer, seed=seed).repeat()
 
   # Made in a function, every iterator has a cache of its own. In one that they

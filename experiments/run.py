@@ -34,6 +34,7 @@ from experiments import (
 from experiments.environment import environment
 from experiments.evaluating import Evaluation
 from experiments.store import url_flag
+from tfecho.remote import fetching
 from tfecho.training import BackupAndRestore, Duration, Timeline, train
 from tfecho.training.schedules import Schedule
 
@@ -145,7 +146,11 @@ def main():
     workload.model,
     data,
     loss=workload.loss(),
-    callbacks=[Evaluation(workload), *_loggers(output_dir), *backups],
+    callbacks=[
+      Evaluation(workload),
+      *_loggers(output_dir, goes_on=bool(backups)),
+      *backups,
+    ],
     seed=_SEED.value,
     verbose="auto" if sys.stdout.isatty() else 2,  # A bar, or a line per epoch.
     **plan,
@@ -211,8 +216,8 @@ def _check_same(recorded, settings, path):
       )
 
 
-def _loggers(output_dir):
-  log = keras.callbacks.CSVLogger(output_dir / "epochs.csv", append=True)
+def _loggers(output_dir, *, goes_on):
+  log = keras.callbacks.CSVLogger(output_dir / "epochs.csv", append=goes_on)
   if not _TENSORBOARD.value:
     return [log]
   return [log, keras.callbacks.TensorBoard(output_dir / "tensorboard")]
@@ -258,6 +263,7 @@ def _batches(workload, arm, service_echo):
     seed=_SEED.value,
   )
   if service_echo is not None:
+    _check_served()
     service = served.service(service_echo)
     return service.batches(
       pipeline, arm, implementation=_IMPLEMENTATION.value, echo=echo
@@ -265,6 +271,15 @@ def _batches(workload, arm, service_echo):
   return pipeline.dataset(
     repeat=True, implementation=_IMPLEMENTATION.value, **echo
   )
+
+
+def _check_served():
+  """Raises ValueError for what is read by Python, which workers don't have."""
+  store = url_flag.STORE.value
+  if store is not None and fetching.is_remote(store):
+    raise ValueError(
+      f"--store: {store} is read by this process, and not with --data_service"
+    )
 
 
 if __name__ == "__main__":

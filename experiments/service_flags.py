@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import os
+import socket
 
 from absl import flags
 
 from experiments import served
+
+_PATIENCE = 10  # seconds
 
 DATA_SERVICE = flags.DEFINE_string(
   "data_service",
@@ -32,7 +35,8 @@ def echo():
   Lets this process, and those that it starts, find the service.
 
   Raises:
-    ValueError: If there is an echo on workers, and none of these.
+    ValueError: If nobody answers there, or if it is said where the echo of a
+      service stands, and there is none.
   """
   if DATA_SERVICE.value is None:
     if _ECHO.value is not None:
@@ -40,5 +44,18 @@ def echo():
         f"--service_echo: must come with --data_service, got {_ECHO.value}"
       )
     return None
-  os.environ[served.VARIABLE] = DATA_SERVICE.value.removeprefix("grpc://")
+  address = DATA_SERVICE.value.removeprefix("grpc://")
+  _check_answers(address)
+  os.environ[served.VARIABLE] = address
   return _ECHO.value or served.BEHIND
+
+
+def _check_answers(address):
+  """Raises ValueError if nobody listens: TensorFlow would wait for ever."""
+  host, _, port = address.rpartition(":")
+  try:
+    socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+  except (OSError, ValueError, OverflowError) as error:
+    raise ValueError(
+      f"--data_service: no dispatcher answers at {address}: {error}"
+    ) from error

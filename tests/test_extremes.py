@@ -49,6 +49,19 @@ def test_a_number_beyond_64_bits_is_unknown_and_none_wraps_around(
     assert dataset.cardinality() == emitted
 
 
+def test_an_epoch_of_too_many_steps_is_refused():
+  pipeline = tfecho.Pipeline(RANGE(4), batch_size=1)
+  for place in ("decode", "batch"):
+    with pytest.raises(ValueError, match="`factor` .* more of 4"):
+      pipeline.steps_per_epoch(echo_after=place, factor=2**62)
+
+
+def test_no_room_is_made_for_more_than_there_is_to_shuffle():
+  pipeline = tfecho.Pipeline(RANGE(4), batch_size=2, shuffle_buffer=HUGE)
+  order = [int(x) for batch in pipeline.dataset() for x in batch]
+  assert sorted(order) == [0, 1, 2, 3]
+
+
 def test_echoes_of_echoes_know_when_they_are_too_many(implementation):
   dataset = RANGE(3)
   for expected in (3 * HUGE, UNKNOWN, UNKNOWN):

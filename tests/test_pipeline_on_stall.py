@@ -85,6 +85,29 @@ def test_a_stall_puts_no_element_into_a_batch_twice(place):
   gate.release(10_000)
 
 
+def test_threads_of_its_own_make_room_for_what_they_begin(monkeypatch):
+  """A parallel map may begin as many calls as there are threads."""
+  warmups = []
+
+  def noted(*unused, warmup, **unused_sizes):
+    warmups.append(warmup)
+    return stages.unchanged
+
+  monkeypatch.setattr(stages, "echo_on_stall", noted)
+  for threads in (1, 64):
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = threads
+    source = tf.data.Dataset.range(100).with_options(options)
+    for place in ("decode", "read"):
+      examples = Pipeline(
+        source, read=tf.identity, decode=tf.identity, batch_size=BATCH
+      )
+      examples.dataset(echo_after=place, max_factor=2)
+  none_behind, one_behind, none_behind_many, one_behind_many = warmups
+  assert none_behind == none_behind_many
+  assert one_behind_many - none_behind_many == 2 * 64 > one_behind - none_behind
+
+
 def test_it_starts_again_at_the_end_unless_told_otherwise():
   dataset = pipeline(10).dataset(echo_after="decode", max_factor=2)
   assert dataset.cardinality() == tf.data.INFINITE_CARDINALITY

@@ -151,6 +151,13 @@ def test_an_error_loses_no_other_file(store, urls):
   assert texts(data) == expected
 
 
+def test_waits_stay_finite_however_often_it_was_tried():
+  fetcher = fetching.Fetcher(
+    attempts=10**6, wait_seconds=1.0, timeout_seconds=60
+  )
+  assert 15 <= fetcher._pause(10**6) <= 30
+
+
 def test_waits_double_and_are_not_all_alike(monkeypatch):
   waits = []
   monkeypatch.setattr(fetching.fetches_under_way, "sleep", waits.append)

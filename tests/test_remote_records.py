@@ -51,6 +51,11 @@ def test_records_come_in_the_order_of_tensorflows_own_reader(
   assert set(store.requests.values()) == {1}
 
 
+def test_no_more_files_are_open_than_there_are(paths):
+  wanted = texts(tfecho.remote.records(paths, cycle_length=len(paths)))
+  assert texts(tfecho.remote.records(paths, cycle_length=2**40)) == wanted
+
+
 def test_an_epoch_fetches_each_file_once(store, urls):
   data = tfecho.remote.records(urls).repeat(3)
   assert len(texts(data)) == 27

@@ -226,8 +226,7 @@ class Pipeline:
     data = self.source
     data = data.apply(stages.shuffled(self.shuffle_buffer, seeds.order))
     data = data.repeat(None if repeat else 1)
-    reads = stages.reads_at_once(self.source)
-    data = data.apply(stages.mapped(self.read, num_parallel_calls=reads))
+    data = data.apply(stages.read(self.read))
     data = data.apply(echo["read"])
     data = data.apply(stages.mapped(self.decode))
     data = data.apply(echo["decode"])
@@ -370,6 +369,7 @@ class Pipeline:
       repeat_size=self._repeat_size(echo_after, echo_buffer),
       num_maps=self._num_maps_behind(echo_after),
       num_batch_maps=int(self.mix is not None),
+      num_threads=stages.private_threads(self.source),
       stats=stats,
       implementation=implementation,
     )
@@ -456,4 +456,9 @@ def _is_countable(
 
 def _num_emitted(count: int, factor: float | tf.Variable) -> int:
   value = factor.numpy().item() if isinstance(factor, tf.Variable) else factor
-  return Factor.parse(value, rounding="even", seed=None).cardinality(count)
+  emitted = Factor.parse(value, rounding="even", seed=None).cardinality(count)
+  if emitted < 0:
+    raise ValueError(
+      f"`factor` {value} makes 2**63 elements or more of {count}"
+    )
+  return emitted

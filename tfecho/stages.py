@@ -65,18 +65,35 @@ def shuffled(buffer_size: int | None, seed: int | None) -> Transformation:
   """`Dataset.shuffle`, in another order in every epoch."""
   if buffer_size is None:
     return unchanged
-  return lambda data: data.shuffle(buffer_size, seed=seed)
+
+  def apply(data: tf.data.Dataset) -> tf.data.Dataset:
+    # TensorFlow makes room for the buffer in advance, however little there is.
+    count = int(data.cardinality())
+    size = buffer_size if count < 1 else min(buffer_size, count)
+    return data.shuffle(size, seed=seed)
+
+  return apply
 
 
-def reads_at_once(source: tf.data.Dataset) -> int:
-  """Returns how many reads may be under way: all threads but one, if told.
+def private_threads(source: tf.data.Dataset) -> int:
+  """Returns how many threads a pipeline has of its own, 0 if it has none."""
+  return source.options().threading.private_threadpool_size or 0
+
+
+def read(function: Callable | None) -> Transformation:
+  """`mapped`, with as many reads under way as there are threads but one.
 
   Reads that wait take a thread each. If storage hangs and all threads of a
   private pool wait, nothing is left for what stands behind: copies would not be
   decoded, and a training stop that has something to go on with.
   """
-  threads = source.options().threading.private_threadpool_size or 0
-  return threads - 1 if threads > 1 else tf.data.AUTOTUNE
+
+  def apply(data: tf.data.Dataset) -> tf.data.Dataset:
+    threads = private_threads(data)
+    at_once = threads - 1 if threads > 1 else tf.data.AUTOTUNE
+    return data.apply(mapped(function, num_parallel_calls=at_once))
+
+  return apply
 
 
 def mapped(
@@ -191,6 +208,7 @@ def echoed_on_stall(
   repeat_size: int,
   num_maps: int,
   num_batch_maps: int,
+  num_threads: int,
   stats: Stats | None,
   implementation: str,
 ) -> Transformation:
@@ -202,6 +220,7 @@ def echoed_on_stall(
     repeat_size: see `echo_on_stall`.
     num_maps: parallel maps between it and the batch.
     num_batch_maps: parallel maps behind the batch.
+    num_threads: threads that a pipeline has of its own, 0 if it has none.
     stats: see `echo_on_stall`.
     implementation: see `echo`; "graph" is refused.
 
@@ -215,8 +234,8 @@ def echoed_on_stall(
   # Until all of this is full, requests come as fast as they are served, which
   # says nothing about the training: what waits behind, the batch that is taken,
   # the one in the making, and what a parallel map has begun and what it has
-  # ready. It makes as many calls at once as there are processors.
-  in_a_map = 2 * (os.cpu_count() or 1)
+  # ready. It makes as many calls at once as there are processors or threads.
+  in_a_map = 2 * max(os.cpu_count() or 1, num_threads)
   downstream = (BATCHES_AHEAD + 2 + num_batch_maps * in_a_map) * batch_size
   downstream += num_maps * in_a_map
   return echo_on_stall(

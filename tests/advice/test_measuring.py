@@ -64,6 +64,13 @@ class TestParts:
           echo_after=place, factor=2, implementation=implementation
         )
 
+  def test_batches_have_the_shape_that_those_of_the_pipeline_have(self):
+    def mix(batch):
+      return batch + tf.ones(batch.shape, tf.int64)
+
+    result = examine(mix=mix, drop_remainder=True)
+    assert "mix" in result.stages
+
   def test_all_times_are_positive(self):
     result = examine(decode=tf.square, augment=tf.square)
     costs = [result.step, result.baseline, *result.stages.values()]

@@ -3,6 +3,7 @@
 import collections
 import itertools
 import pathlib
+import socket
 
 import pytest
 import tensorflow as tf
@@ -200,9 +201,15 @@ def test_the_flags_say_where_the_echo_stands(monkeypatch):
   monkeypatch.setenv(served.VARIABLE, "")
   flags.FLAGS.mark_as_parsed()
   assert service_flags.echo() is None
-  with flagsaver.flagsaver(data_service="grpc://host:1"):
-    assert service_flags.echo() == "behind"
-    assert served.service("behind") == served.Service("host:1", "behind")
+  with socket.create_server(("127.0.0.1", 0)) as server:
+    address = f"127.0.0.1:{server.getsockname()[1]}"
+    with flagsaver.flagsaver(data_service=f"grpc://{address}"):
+      assert service_flags.echo() == "behind"
+      assert served.service("behind") == served.Service(address, "behind")
+  for wrong in (address, "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999"):
+    with flagsaver.flagsaver(data_service=wrong):
+      with pytest.raises(ValueError, match=f"--data_service: .* {wrong}: "):
+        service_flags.echo()
   with flagsaver.flagsaver(service_echo="workers"):
     with pytest.raises(ValueError, match="--service_echo: must come with"):
       service_flags.echo()

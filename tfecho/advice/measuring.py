@@ -111,10 +111,12 @@ class _Parts:
     seeds = stages.spread(pipeline.seed, pipeline.shard_index)
     self._stages: dict[str, stages.Transformation] = {
       "source": stages.unchanged,
-      "read": stages.mapped(pipeline.read),
+      "read": stages.read(pipeline.read),
       "decode": stages.mapped(pipeline.decode),
       "augment": stages.mapped(pipeline.augment, seeds.augment),
-      "batch": lambda data: data.batch(pipeline.batch_size),
+      "batch": lambda data: data.batch(
+        pipeline.batch_size, drop_remainder=pipeline.drop_remainder
+      ),
       "mix": stages.mapped(pipeline.mix, seeds.mix),
     }
     self._echo = stages.echoed(

@@ -127,7 +127,8 @@ class Fetcher:
       return self._file_systems[key]
 
   def _pause(self, attempt: int) -> float:
-    pause = min(self._wait_seconds * 2 ** (attempt - 1), _LONGEST_WAIT_SECONDS)
+    doubled = 2.0 ** min(attempt - 1, 64)  # A float ends at 2**1024.
+    pause = min(self._wait_seconds * doubled, _LONGEST_WAIT_SECONDS)
     # What has failed together must not come back together.
     return pause * random.uniform(0.5, 1.0)
 

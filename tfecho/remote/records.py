@@ -65,6 +65,7 @@ def records(
     ImportError: if the extra `remote` is needed and not installed.
   """
   paths = _checked_names(names)
+  cycle_length = checked_int("cycle_length", cycle_length, at_least=1)
   if not callable(read):
     raise ValueError(f"`read` must be a function, got {read!r}")
   if compression_type not in _COMPRESSIONS:
@@ -79,7 +80,8 @@ def records(
     tf.constant(paths, tf.string, shape=[len(paths)])
   ).interleave(
     open_file,
-    cycle_length=checked_int("cycle_length", cycle_length, at_least=1),
+    # TensorFlow makes room for all of them in advance.
+    cycle_length=min(cycle_length, max(len(paths), 1)),
     num_parallel_calls=tf.data.AUTOTUNE,
     deterministic=True,
   )
