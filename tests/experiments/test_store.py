@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from absl import flags
 from absl.testing import flagsaver
+from datasets import needs_addresses
 
 from experiments import feeding, planning, records, report, training_run
 from experiments import workloads as all_workloads
@@ -99,6 +100,7 @@ def _check_same_examples(workload, stored):
     assert label == label_again
 
 
+@needs_addresses
 def test_there_is_no_store_for_texts(tmp_path):
   workload = _GET("transformer_lm1b", "small")
   with pytest.raises(ValueError, match="transformer_lm1b has none"):
