@@ -34,45 +34,29 @@ def batches(settings, upstream, *, factor=None, store=None):
   if store is not None:
     workload = store.holding(workload)
   common = {"batch_size": settings.batch_size, "seed": settings.seed}
+  arguments = echo(
+    settings.arm,
+    batch_size=settings.batch_size,
+    echo_buffer=settings.echo_buffer,
+    factor=factor,
+  )
   if settings.service_echo is not None:
-    return _served(workload, settings, factor, **common)
+    # Its workers have threads of their own.
+    keys = served.numbered_keys(workload, settings.seed)
+    read = _beside_ordinal(workload.read)
+    return served.service(settings.service_echo).batches(
+      _pipeline(workload, keys, read, **common),
+      settings.arm,
+      implementation=settings.implementation,
+      echo=arguments,
+    )
   if settings.arm.cached:
     buffer = settings.echo_buffer
     stages = _cached_pipeline(workload, upstream, buffer=buffer, **common)
   else:
     keys = _numbered_keys(workload, settings.seed)
     stages = pipeline(workload, keys, upstream, **common)
-  return stages.dataset(
-    implementation=settings.implementation,
-    **echo(
-      settings.arm,
-      batch_size=settings.batch_size,
-      echo_buffer=settings.echo_buffer,
-      factor=factor,
-    ),
-  )
-
-
-def _served(workload, settings, factor, *, batch_size, seed):
-  numbered = tfecho.Pipeline(
-    served.numbered_keys(workload, seed),
-    read=lambda ordinal, key: (ordinal, _call(workload.read, key)),
-    decode=_beside_ordinal(workload.decode),
-    augment=workload.augment and _beside_ordinal_seeded(workload.augment),
-    batch_size=batch_size,
-    seed=seed,
-  )
-  return served.service(settings.service_echo).batches(
-    numbered,
-    settings.arm,
-    implementation=settings.implementation,
-    echo=echo(
-      settings.arm,
-      batch_size=batch_size,
-      echo_buffer=settings.echo_buffer,
-      factor=factor,
-    ),
-  )
+  return stages.dataset(implementation=settings.implementation, **arguments)
 
 
 def plain_pipeline(workload, *, batch_size, seed, shuffle_buffer=None):
@@ -113,6 +97,7 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
     A pipeline of (ordinals, (inputs, labels)).
   """
   read = _read(workload, upstream)
+  keys = _with_own_threads(keys)
   return _pipeline(workload, keys, read, batch_size=batch_size, seed=seed)
 
 
@@ -134,14 +119,19 @@ def _cached_pipeline(workload, upstream, *, buffer, batch_size, seed):
   # Made in a function, every iterator has a cache of its own. In one that they
   # share, the training would find what was looked at before it began.
   source = tf.data.Dataset.from_tensors(0).flat_map(records).repeat()
+  source = _with_own_threads(source)
   return _pipeline(workload, source, None, batch_size=batch_size, seed=seed)
 
 
-def _pipeline(workload, source, read, *, batch_size, seed):
+def _with_own_threads(source):
   options = tf.data.Options()
   options.threading.private_threadpool_size = _INPUT_THREADS
+  return source.with_options(options)
+
+
+def _pipeline(workload, source, read, *, batch_size, seed):
   return tfecho.Pipeline(
-    source.with_options(options),
+    source,
     read=read,
     decode=_beside_ordinal(workload.decode),
     augment=workload.augment and _beside_ordinal_seeded(workload.augment),

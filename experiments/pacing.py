@@ -14,7 +14,7 @@ import statistics
 
 from experiments import summary
 from experiments.arms import Arm
-from experiments.seeds import NEVER
+from experiments.seeds import Seeds
 from experiments.summary import Spread
 
 
@@ -45,14 +45,8 @@ class Pace:
 
 def rows(finished):
   """Returns a `Pace` per arm, for runs to a target without a delay."""
-  paces = [_pace(arm, runs) for arm, runs in summary.by_arm(finished).items()]
-  baseline = [pace.seconds.median for pace in paces if pace.arm == Arm()]
-  if not baseline:
-    return paces
-  return [
-    dataclasses.replace(pace, speedup=_speedup(baseline[0], pace))
-    for pace in paces
-  ]
+  by_arm = summary.by_arm(finished)
+  return summary.sped_up([_pace(arm, runs) for arm, runs in by_arm.items()])
 
 
 def _pace(arm, runs):
@@ -61,14 +55,13 @@ def _pace(arm, runs):
   training = statistics.median(
     (_seconds(c) - c["wait_seconds"]) / c["emitted"] for c in counts
   )
-  target = f"{runs[0]['settings']['targets'][-1]:g}"
-  reached = [run["to_target"][target] for run in runs]
+  target = runs[0]["settings"]["targets"][-1]
   return Pace(
     arm=arm,
     training_ms=1_000 * training,
     waiting=waiting,
     ratio=1 / (1 - waiting),
-    seconds=Spread.of([row["seconds"] if row else NEVER for row in reached]),
+    seconds=Spread.of(Seeds.to_target(runs, target, column="seconds").values),
     speedup=None,
   )
 
@@ -76,9 +69,3 @@ def _pace(arm, runs):
 def _seconds(counts):
   """Between evaluations, which records of earlier runs do not tell apart."""
   return counts["seconds"] - counts.get("evaluation_seconds", 0.0)
-
-
-def _speedup(baseline, pace):
-  if NEVER in (baseline, pace.seconds.median):
-    return None
-  return baseline / pace.seconds.median

@@ -1,26 +1,10 @@
 import dataclasses
 
 import pytest
+from plans import REQUEST
 
 from experiments import planning, workloads
 from experiments.arms import Arm
-
-REQUEST = planning.Request(
-  workload="resnet32_cifar10",
-  preset="small",
-  arms=("baseline", "after_decode", "after_batch"),
-  factors=(2.0, 4.0),
-  seeds=(0, 1, 2),
-  measure=("target",),
-  targets=None,
-  max_steps=None,
-  final_steps=100,
-  evaluation_steps=None,
-  batch_size=None,
-  echo_buffer=512,
-  upstream_ms=0.0,
-  implementation="graph",
-)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from absl import flags
 from absl.testing import flagsaver
+from plans import plan
 from processes import ended
 from services import Service
 
@@ -16,7 +17,6 @@ import tfecho
 from experiments import (
   arms,
   feeding,
-  planning,
   served,
   service_flags,
   training_run,
@@ -141,25 +141,13 @@ def test_a_training_is_fed_by_the_service(found, make_settings):
 
 
 def _plan(**changed):
-  request = {
-    "workload": "resnet32_cifar10",
-    "preset": "small",
+  served_runs = {
     "arms": ("baseline", "after_decode"),
     "factors": (4.0,),
     "seeds": (0, 1),
-    "measure": ("target",),
-    "targets": None,
-    "max_steps": None,
-    "final_steps": 100,
-    "evaluation_steps": None,
-    "batch_size": None,
-    "echo_buffer": 512,
-    "upstream_ms": 0.0,
-    "implementation": "graph",
     "service_echo": "behind",
-    **changed,
   }
-  return planning.plan(planning.Request(**request), lambda *_, **__: 0.001)
+  return plan(**{**served_runs, **changed})
 
 
 def test_all_arms_are_fed_by_the_service():

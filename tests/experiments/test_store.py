@@ -11,8 +11,9 @@ import tensorflow as tf
 from absl import flags
 from absl.testing import flagsaver
 from datasets import needs_addresses
+from plans import plan
 
-from experiments import feeding, planning, records, report, training_run
+from experiments import feeding, records, report, training_run
 from experiments import workloads as all_workloads
 from experiments.store import objects, process, runs, server, url_flag
 from experiments.upstream import Upstream
@@ -156,27 +157,14 @@ def test_a_store_that_cannot_start_is_an_error_not_a_wait():
 
 
 def _plan(**changed):
-  request = planning.Request(
-    **{
-      "workload": "resnet32_cifar10",
-      "preset": "small",
-      "arms": ("baseline", "cached", "after_read", "after_decode"),
-      "factors": (4.0,),
-      "seeds": (0, 1),
-      "measure": ("time",),
-      "targets": None,
-      "max_steps": None,
-      "final_steps": 100,
-      "evaluation_steps": None,
-      "batch_size": None,
-      "echo_buffer": 512,
-      "upstream_ms": 0.0,
-      "implementation": "graph",
-      "store_ms": 30.0,
-      **changed,
-    }
-  )
-  return planning.plan(request, lambda arm, **common: 0.001)
+  stored_runs = {
+    "arms": ("baseline", "cached", "after_read", "after_decode"),
+    "factors": (4.0,),
+    "seeds": (0, 1),
+    "measure": ("time",),
+    "store_ms": 30.0,
+  }
+  return plan(**{**stored_runs, **changed})
 
 
 @needs_moto

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+from iterators import with_options
 
 import tfecho
 from tfecho.training import augmentation
@@ -40,10 +41,7 @@ def echoed(name, implementation, **options):
     repeat=True,
     implementation=implementation,
   )
-  # So that the position saved is that of what was drawn.
-  options = tf.data.Options()
-  options.experimental_optimization.inject_prefetch = False
-  return data.with_options(options)
+  return with_options(data)
 
 
 def batches(iterator, count):
