@@ -10,6 +10,7 @@ import tensorflow as tf
 
 import tfecho
 from experiments import served, workloads
+from tfecho import stages
 
 # Reads wait in threads of their own, or they would keep the train step, which
 # runs in TensorFlow's two or so, from running. One of them never reads.
@@ -52,11 +53,11 @@ def batches(settings, upstream, *, factor=None, store=None):
     )
   if settings.arm.cached:
     buffer = settings.echo_buffer
-    stages = _cached_pipeline(workload, upstream, buffer=buffer, **common)
+    made = _cached_pipeline(workload, upstream, buffer=buffer, **common)
   else:
     keys = _numbered_keys(workload, settings.seed)
-    stages = pipeline(workload, keys, upstream, **common)
-  return stages.dataset(implementation=settings.implementation, **arguments)
+    made = pipeline(workload, keys, upstream, **common)
+  return made.dataset(implementation=settings.implementation, **arguments)
 
 
 def plain_pipeline(workload, *, batch_size, seed, shuffle_buffer=None):
@@ -97,7 +98,7 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
     A pipeline of (ordinals, (inputs, labels)).
   """
   read = _read(workload, upstream)
-  keys = _with_own_threads(keys)
+  keys = _with_own_threads(keys, workload)
   return _pipeline(workload, keys, read, batch_size=batch_size, seed=seed)
 
 
@@ -109,24 +110,29 @@ def _cached_pipeline(workload, upstream, *, buffer, batch_size, seed):
   from memory is not fresh.
   """
   read = _read(workload, upstream)
+  at_once = stages.reads_at_once(_threads(workload))
 
   def records(_):
     keys = workload.train().shuffle(_keys_shuffled(workload), seed=seed)
-    # As many at once as `Pipeline` reads with so many threads.
-    records = keys.enumerate().map(read, num_parallel_calls=_INPUT_THREADS - 1)
+    records = keys.enumerate().map(read, num_parallel_calls=at_once)
     return records.cache().shuffle(buffer, seed=seed).repeat()
 
   # Made in a function, every iterator has a cache of its own. In one that they
   # share, the training would find what was looked at before it began.
   source = tf.data.Dataset.from_tensors(0).flat_map(records).repeat()
-  source = _with_own_threads(source)
+  source = _with_own_threads(source, workload)
   return _pipeline(workload, source, None, batch_size=batch_size, seed=seed)
 
 
-def _with_own_threads(source):
+def _with_own_threads(source, workload):
   options = tf.data.Options()
-  options.threading.private_threadpool_size = _INPUT_THREADS
+  options.threading.private_threadpool_size = _threads(workload)
   return source.with_options(options)
+
+
+def _threads(workload):
+  """As many as the data of the workload want, if they say so."""
+  return stages.private_threads(workload.train()) or _INPUT_THREADS
 
 
 def _pipeline(workload, source, read, *, batch_size, seed):

@@ -316,7 +316,7 @@ def _check_service(request, workload):
       "--data_service: must come with --upstream_ms=0 and without --store_ms:"
       " the delay is in this process, and its workers are others"
     )
-  _blame("--data_service", served.check_keys, workload)
+  _blame("--data_service", served.check_workload, workload)
   for arm in _arms(request) + _falling_arms(request, _arms(request)):
     _blame("--data_service", served.check_arm, arm, where)
 

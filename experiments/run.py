@@ -34,7 +34,6 @@ from experiments import (
 from experiments.environment import environment
 from experiments.evaluating import Evaluation
 from experiments.store import url_flag
-from tfecho.remote import fetching
 from tfecho.training import BackupAndRestore, Duration, Timeline, train
 from tfecho.training.schedules import Schedule
 
@@ -263,23 +262,16 @@ def _batches(workload, arm, service_echo):
     seed=_SEED.value,
   )
   if service_echo is not None:
-    _check_served()
     service = served.service(service_echo)
-    return service.batches(
-      pipeline, arm, implementation=_IMPLEMENTATION.value, echo=echo
-    )
+    try:
+      return service.batches(
+        pipeline, arm, implementation=_IMPLEMENTATION.value, echo=echo
+      )
+    except ValueError as error:
+      raise ValueError(f"--data_service: {error}") from None
   return pipeline.dataset(
     repeat=True, implementation=_IMPLEMENTATION.value, **echo
   )
-
-
-def _check_served():
-  """Raises ValueError for what is read by Python, which workers don't have."""
-  store = url_flag.STORE.value
-  if store is not None and fetching.is_remote(store):
-    raise ValueError(
-      f"--store: {store} is read by this process, and not with --data_service"
-    )
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ them, once an epoch. One that is ahead begins the next epoch.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 
 import tensorflow as tf
@@ -34,6 +35,8 @@ VARIABLE = "TFECHO_DATA_SERVICE"
 
 # For longer than any training lasts.
 _ENDLESS = 2**48
+
+_IGNORE_STATE = 1  # Of `external_state_policy`: nothing is run.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,21 +55,21 @@ class Service:
     """Returns the endless dataset of the batches of a pipeline.
 
     Args:
-      pipeline: `tfecho.Pipeline`. Its `read` and `decode` are to be functions
-        of TensorFlow alone: those of Python exist in this process only.
+      pipeline: `tfecho.Pipeline`.
       arm: `Arm`.
       implementation: Of the transformations.
       echo: What `feeding.echo` returns for the arm.
 
     Raises:
-      ValueError: If this service can't feed the arm.
+      ValueError: If this service can't feed the arm, or what stands on its
+        workers is not of TensorFlow alone.
     """
     check_arm(arm, self.echo)
     on_workers = self.echo == ON_WORKERS and bool(echo)
     stays, copies = {}, stages.unchanged
     if on_workers:
       copies = _copies(pipeline, echo, implementation)
-    data = _keys(pipeline).apply(stages.mapped(pipeline.read))
+    data = _keys(pipeline).apply(stages.read(pipeline.read))
     if arm.echo_after == "read":
       data = data.apply(copies)
     if arm.echo_after == "read" and not on_workers:
@@ -75,6 +78,7 @@ class Service:
       data = data.apply(stages.mapped(pipeline.decode))
     if arm.echo_after == "decode":
       data = data.apply(copies)
+    check_portable(data)
     distributed = tf.data.experimental.service.distribute(
       "distributed_epoch", f"grpc://{self.address}"
     )
@@ -114,6 +118,29 @@ def check_arm(arm, echo):
       "workers read and decode, and know nothing of the training: they can"
       f" echo by a constant factor after read or decode, got {arm}"
     )
+
+
+def check_portable(data):
+  """Raises ValueError if a dataset calls Python, which workers don't have."""
+  serialized = tf.raw_ops.DatasetToGraphV2(
+    input_dataset=tf.data.experimental.to_variant(data),
+    external_state_policy=_IGNORE_STATE,
+  )
+  graph = tf.compat.v1.GraphDef.FromString(serialized.numpy())
+  functions = [function.node_def for function in graph.library.function]
+  for node in itertools.chain(graph.node, *functions):
+    if "PyFunc" in node.op:
+      raise ValueError(
+        "its workers read and decode, and here that is done by Python, which is"
+        " in this process only"
+      )
+
+
+def check_workload(workload):
+  """Raises ValueError if runs of a workload can't be fed, or not counted."""
+  check_keys(workload)
+  data = workload.train().apply(stages.read(workload.read))
+  check_portable(data.apply(stages.mapped(workload.decode)))
 
 
 def numbered_keys(workload, seed):

@@ -31,8 +31,8 @@ _DATA_DIR = flags.DEFINE_string(
   "data_dir",
   None,
   "Path of the directory where TensorFlow Datasets has prepared the data of "
-  f"`paper`. Default: environment variable {prepared.VARIABLE}, else "
-  "~/tensorflow_datasets.",
+  "`paper`, or the URL of its copy, such as s3://bucket/tfds. Default: "
+  f"environment variable {prepared.VARIABLE}, else ~/tensorflow_datasets.",
 )
 
 

@@ -80,17 +80,24 @@ def private_threads(source: tf.data.Dataset) -> int:
   return source.options().threading.private_threadpool_size or 0
 
 
-def read(function: Callable | None) -> Transformation:
-  """`mapped`, with as many reads under way as there are threads but one.
+def reads_at_once(threads: int) -> int:
+  """Returns how many reads may be under way: of a private pool, all but one.
 
   Reads that wait take a thread each. If storage hangs and all threads of a
   private pool wait, nothing is left for what stands behind: copies would not be
   decoded, and a training stop that has something to go on with.
+
+  Args:
+    threads: what `private_threads` returns.
   """
+  return threads - 1 if threads > 1 else tf.data.AUTOTUNE
+
+
+def read(function: Callable | None) -> Transformation:
+  """`mapped`, with `reads_at_once`."""
 
   def apply(data: tf.data.Dataset) -> tf.data.Dataset:
-    threads = private_threads(data)
-    at_once = threads - 1 if threads > 1 else tf.data.AUTOTUNE
+    at_once = reads_at_once(private_threads(data))
     return data.apply(mapped(function, num_parallel_calls=at_once))
 
   return apply

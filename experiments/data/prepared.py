@@ -1,4 +1,4 @@
-"""Data sets that TensorFlow Datasets has prepared on disk, as they lie there.
+"""Data sets that TensorFlow Datasets has prepared, as they lie on disk.
 
 ```python
 records = prepared.load(
@@ -8,13 +8,20 @@ next(iter(records))  # {"image": b"\\xff\\xd8\\xff...", "label": 317}
 ```
 
 Nothing is ever downloaded. The data are looked for in the directory that the
-environment variable `TFDS_DATA_DIR` names, else in `~/tensorflow_datasets`.
+environment variable `TFDS_DATA_DIR` names, else in `~/tensorflow_datasets`. It
+may be in an object store or on a web server: see `shards`.
 """
 
 import os
+import pathlib
 import textwrap
+import urllib.parse
 
 import tensorflow as tf
+
+from experiments.data import shards
+from tfecho.native import cache
+from tfecho.remote import fetching
 
 VARIABLE = "TFDS_DATA_DIR"
 _DEFAULT_DIRECTORY = "~/tensorflow_datasets"
@@ -22,6 +29,8 @@ _DEFAULT_DIRECTORY = "~/tensorflow_datasets"
 # Files that are read side by side; more do not help a single disk, and storage
 # behind a network needs about as many.
 _FILES_AT_ONCE = 16
+
+_BLOCK = 16  # Records of a file, before it is the turn of the next.
 
 
 def load(name, split, features, *, encoded=()):
@@ -43,20 +52,31 @@ def load(name, split, features, *, encoded=()):
     known.
 
   Raises:
-    ValueError: If the data set is not on disk; the message has the command that
+    ValueError: If the data set is not there; the message has the command that
       prepares it.
   """
   import tensorflow_datasets as tfds  # which there is none of for Python 3.9
 
+  decoders = tfds.decode.PartialDecoding(
+    dict.fromkeys(features, True),
+    decoders=dict.fromkeys(encoded, tfds.decode.SkipDecoding()),
+  )
+  if fetching.is_remote(directory()):
+    data = shards.load(
+      name,
+      split,
+      decoders,
+      url=directory(),
+      cycle_length=_FILES_AT_ONCE,
+      block_length=_BLOCK,
+    )
+    return data.with_options(_deterministic())
   builder = tfds.builder(name, data_dir=directory())
   try:
     return builder.as_dataset(
       split=split,
       shuffle_files=False,
-      decoders=tfds.decode.PartialDecoding(
-        dict.fromkeys(features, True),
-        decoders=dict.fromkeys(encoded, tfds.decode.SkipDecoding()),
-      ),
+      decoders=decoders,
       read_config=tfds.ReadConfig(**_read_options()),
     )
   except AssertionError as error:  # that is what it raises for no data
@@ -68,14 +88,32 @@ def directory():
   return os.path.expanduser(os.environ.get(VARIABLE) or _DEFAULT_DIRECTORY)
 
 
-def _read_options():
+def beside(folder):
+  """Returns the path of a folder of this machine for what is made of the data.
+
+  It is where the data are; for data that are elsewhere, among the files that
+  `tfecho` keeps.
+
+  Args:
+    folder: Its name.
+  """
+  if "://" not in directory():
+    return pathlib.Path(directory(), folder)
+  return cache.folder() / folder / urllib.parse.quote(directory(), safe="")
+
+
+def _deterministic():
   options = tf.data.Options()
   options.deterministic = True
+  return options
+
+
+def _read_options():
   return {
-    "options": options,
+    "options": _deterministic(),
     "try_autocache": False,
     "interleave_cycle_length": _FILES_AT_ONCE,
-    "interleave_block_length": 16,
+    "interleave_block_length": _BLOCK,
     "skip_prefetch": True,  # what reads ahead is up to the pipeline
   }
 

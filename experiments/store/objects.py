@@ -58,13 +58,14 @@ def put(workload, url, *, storage_options=None):
   return len(files)
 
 
-def stored(workload, url, *, read=tfecho.remote.read_file):
+def stored(workload, url, *, read=None):
   """Returns the workload with its training examples read from a store.
 
   Args:
     workload: `Workload` of images.
     url: Where `put` has put them.
-    read: What reads a file, made by `tfecho.remote.reader`.
+    read: What reads a file, made by `tfecho.remote.reader`. Default: what can
+      read at `url`.
 
   Raises:
     ValueError: If the examples are no images.
@@ -72,6 +73,10 @@ def stored(workload, url, *, read=tfecho.remote.read_file):
   """
   spec = check_images(workload)
   url = url.rstrip("/")
+  if read is None:
+    # Nothing of Python where there is no need: tf.data services have none.
+    remote = fetching.is_remote(url)
+    read = tfecho.remote.read_file if remote else tf.io.read_file
   names = read(f"{url}/{_NAMES}").numpy().decode().split("\n")
   labels = tf.constant([int(name.split("/")[0]) for name in names], tf.int64)
   paths = tf.constant([f"{url}/{name}" for name in names])

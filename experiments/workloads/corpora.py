@@ -59,7 +59,8 @@ def on_disk(name, *, validation_split, validation_texts, vocabulary):
   """Returns a `Corpus` of texts that TensorFlow Datasets has prepared.
 
   Args:
-    name: Name of the data set. The vocabulary is kept beside it.
+    name: Name of the data set. The vocabulary is kept beside it, see
+      `prepared.beside`.
     validation_split: Name of its split for validation.
     validation_texts: How many texts of that are taken, the first ones.
     vocabulary: Number of tokens.
@@ -75,7 +76,7 @@ def on_disk(name, *, validation_split, validation_texts, vocabulary):
     read=_text,
     validation=validation.take(validation_texts).map(_text),
     vocabulary=Vocabulary(
-      f"{prepared.directory()}/vocabularies/{file}",
+      prepared.beside("vocabularies") / file,
       vocabulary,
       lambda: _strings(records.take(_TEXTS_FOR_VOCABULARY).map(_text)),
     ),

@@ -185,6 +185,23 @@ def test_examples_that_have_no_numbers_are_not_counted(tmp_path):
     served.check_keys(workload)
 
 
+def test_what_calls_python_is_refused_before_workers_fail_at_it():
+  def decode(key):
+    return tf.numpy_function(lambda x: x, [key], tf.int64, stateful=False)
+
+  message = "workers read and decode, and here that is done by Python"
+  workload = workloads.get("resnet32_cifar10", "small")
+  object.__setattr__(workload, "decode", lambda *record: decode(record[1]))
+  with pytest.raises(ValueError, match=message):
+    served.check_workload(workload)
+  keys = tf.data.Dataset.range(4)
+  pipeline = tfecho.Pipeline(keys, decode=decode, batch_size=2)
+  with pytest.raises(ValueError, match=message):
+    served.Service("nobody:0").batches(
+      pipeline, arms.parse("baseline"), implementation="graph", echo={}
+    )
+
+
 def test_the_flags_say_where_the_echo_stands(monkeypatch):
   monkeypatch.setenv(served.VARIABLE, "")
   flags.FLAGS.mark_as_parsed()

@@ -75,7 +75,7 @@ def records(
     )
   open_file = _by_tensorflow(compression_type)
   if any(fetching.is_remote(path) for path in paths):
-    open_file = _fetched(read, compression_type)
+    open_file = opener(read, compression_type)
   return tf.data.Dataset.from_tensor_slices(
     tf.constant(paths, tf.string, shape=[len(paths)])
   ).interleave(
@@ -87,20 +87,16 @@ def records(
   )
 
 
-def _checked_names(names: Any) -> list[str]:
-  is_sequence = isinstance(names, Sequence) and not isinstance(names, str)
-  if not is_sequence or not all(
-    isinstance(name, (str, os.PathLike)) for name in names
-  ):
-    raise ValueError(f"`names` must be a sequence of file names, got {names!r}")
-  return [os.fspath(name) for name in names]
+def opener(read: Callable, compression_type: str | None = None) -> Callable:
+  """Returns a function from the name of a file to a dataset of its records.
 
+  Args:
+    read: what fetches the file, made by `reading.reader`.
+    compression_type: see `records`.
 
-def _by_tensorflow(compression_type: str | None) -> Callable:
-  return lambda name: tf.data.TFRecordDataset(name, compression_type)
-
-
-def _fetched(read: Callable, compression_type: str | None) -> Callable:
+  Raises:
+    ImportError: if the extra `remote` is not installed.
+  """
   crc32c = fetching.imported("google_crc32c").value
   for module in ("fsspec", "aiohttp"):
     fetching.imported(module)
@@ -120,6 +116,19 @@ def _fetched(read: Callable, compression_type: str | None) -> Callable:
     return tf.data.Dataset.from_tensor_slices(tf.ensure_shape(found, [None]))
 
   return open_file
+
+
+def _checked_names(names: Any) -> list[str]:
+  is_sequence = isinstance(names, Sequence) and not isinstance(names, str)
+  if not is_sequence or not all(
+    isinstance(name, (str, os.PathLike)) for name in names
+  ):
+    raise ValueError(f"`names` must be a sequence of file names, got {names!r}")
+  return [os.fspath(name) for name in names]
+
+
+def _by_tensorflow(compression_type: str | None) -> Callable:
+  return lambda name: tf.data.TFRecordDataset(name, compression_type)
 
 
 def _decompressed(name: str, contents: bytes) -> bytes:
