@@ -1,15 +1,12 @@
 """A training that can be interrupted, and tells which batches it sees.
 
-As a script, `python resumable_training.py DIRECTORY IMPLEMENTATION [MOMENT]`,
-it prints a line for every step, waits for a line in the midst of that step, and
-prints its weights at the end. At MOMENT of its fourth backup it kills itself.
+In a process of its own, `main` sends what it sees in every step, waits for an
+answer in the midst of that step, and sends its weights at the end.
 """
 
-import json
 import os
 import pathlib
 import signal
-import sys
 
 import keras
 import numpy as np
@@ -122,10 +119,12 @@ def die_at(moment, *, backup):
   pathlib.Path.rename = rename_and_die
 
 
-def main(directory, implementation, moment=None):
+def main(connection, directory, implementation, moment=None):
+  """Trains under somebody's eyes; at `moment` of its fourth backup it dies."""
+
   def tell(batch):
-    print(json.dumps(batch.tolist()), flush=True)
-    sys.stdin.readline()
+    connection.send(batch.tolist())
+    connection.recv()
 
   if moment:
     die_at(moment, backup=3)
@@ -133,8 +132,4 @@ def main(directory, implementation, moment=None):
   backup = BackupAndRestore(directory, data=data, every_steps=EVERY_STEPS)
   model = make_model(tell)
   train(model, backup, **fit_options)
-  print(json.dumps(flat_weights(model)), flush=True)
-
-
-if __name__ == "__main__":
-  main(*sys.argv[1:])
+  connection.send(flat_weights(model))

@@ -2,9 +2,8 @@
 
 import fractions
 import math
-import subprocess
-import sys
 
+import forking
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -156,7 +155,8 @@ else:
 
 def test_a_factor_variable_made_under_a_strategy_is_not_mirrored():
   # The devices of a process can be split only before TensorFlow starts.
-  subprocess.run([sys.executable, "-c", UNDER_A_STRATEGY], check=True)
+  result = forking.run("-c", UNDER_A_STRATEGY)
+  assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize(

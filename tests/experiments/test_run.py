@@ -2,15 +2,12 @@
 
 import csv
 import json
-import pathlib
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
+import scripts
 
-ROOT = pathlib.Path(__file__).parents[2]
 TINY = [
   "--arm=after_decode",
   "--factor=2",
@@ -22,21 +19,31 @@ TINY = [
 WHOLE = ["--length=8ba", "--optimizer=sgd"]
 
 
-def _start(output_dir, *arguments):
-  return subprocess.Popen(
-    [
-      *(sys.executable, "-m", "experiments.run", *TINY, *arguments),
-      f"--output_dir={output_dir}",
-    ],
-    cwd=ROOT,
-    stdout=subprocess.PIPE,
-    stderr=subprocess.PIPE,
-    text=True,
-  )
+def _flags(output_dir, *flags):
+  return ["experiments.run", *TINY, *flags, f"--output_dir={output_dir}"]
+
+
+def _run(output_dir, *flags):
+  return scripts.run(*_flags(output_dir, *flags))
+
+
+def _start(output_dir, *flags):
+  log = output_dir.with_suffix(".log")
+  return scripts.start(*_flags(output_dir, *flags), out=log, err=log), log
+
+
+def _wait_for(epochs, output_dir, process, log):
+  """Waits until so many epochs are logged."""
+  while len(_epochs(output_dir)) < epochs:
+    assert process.is_alive(), log.read_text()
+    time.sleep(0.1)
 
 
 def _epochs(output_dir):
-  with open(output_dir / "epochs.csv") as file:
+  path = output_dir / "epochs.csv"
+  if not path.exists():
+    return []
+  with path.open() as file:
     return [(int(r["epoch"]), float(r["loss"])) for r in csv.DictReader(file)]
 
 
@@ -44,9 +51,8 @@ def _epochs(output_dir):
 def whole(tmp_path_factory):
   """The directory of a training that nothing interrupted."""
   output_dir = tmp_path_factory.mktemp("run")
-  process = _start(output_dir, *WHOLE, "--tensorboard")
-  _, errors = process.communicate()
-  assert process.returncode == 0, errors
+  done = _run(output_dir, *WHOLE, "--tensorboard")
+  assert done.returncode == 0, done.stderr
   return output_dir
 
 
@@ -60,40 +66,35 @@ def test_a_training_leaves_its_course_and_what_it_came_to(whole):
 
 
 def test_what_is_over_is_not_begun_again(whole):
-  process = _start(whole, *WHOLE)
-  _, errors = process.communicate()
-  assert process.returncode == 1
-  assert f"error: --output_dir: {whole} has a training that is over" in errors
+  done = _run(whole, *WHOLE)
+  assert done.returncode == 1
+  message = f"error: --output_dir: {whole} has a training that is over"
+  assert message in done.stderr
 
 
 def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   tmp_path,
 ):
-  process = _start(tmp_path, "--length=2000ba")
-  while not (tmp_path / "epochs.csv").exists() or len(_epochs(tmp_path)) < 2:
-    assert process.poll() is None, process.communicate()[1]
-    time.sleep(0.1)
-  process.send_signal(signal.SIGKILL)
-  process.communicate()
+  process, log = _start(tmp_path, "--length=2000ba")
+  _wait_for(2, tmp_path, process, log)
+  process.kill()
+  process.join()
 
-  other = _start(tmp_path, "--length=2000ba", "--seed=1")
-  assert "has a training with seed=0, this is 1" in other.communicate()[1]
+  other = _run(tmp_path, "--length=2000ba", "--seed=1")
+  assert "has a training with seed=0, this is 1" in other.stderr
 
   before = len(_epochs(tmp_path))
-  again = _start(tmp_path, "--length=2000ba")
-  while len(_epochs(tmp_path)) == before:
-    assert again.poll() is None, again.communicate()[1]
-    time.sleep(0.1)
+  again, log = _start(tmp_path, "--length=2000ba")
+  _wait_for(before + 1, tmp_path, again, log)
   again.terminate()
-  again.communicate()
-  assert again.returncode == 128 + signal.SIGTERM
+  again.join()
+  assert again.exitcode == 128 + signal.SIGTERM
   # The last epoch is logged twice if its backup was not made yet.
   assert _epochs(tmp_path)[before][0] in (before - 1, before)
 
 
 def test_a_mistake_is_told_in_one_line(tmp_path):
-  process = _start(tmp_path, "--length=3")
-  _, errors = process.communicate()
-  assert process.returncode == 1
-  assert "error: `--length` must be a number and a unit" in errors
-  assert "Traceback" not in errors
+  done = _run(tmp_path, "--length=3")
+  assert done.returncode == 1
+  assert "error: `--length` must be a number and a unit" in done.stderr
+  assert "Traceback" not in done.stderr

@@ -5,13 +5,13 @@ libraries, which is all that building, caching and verifying look at. Every
 test has an empty cache, and a process that has loaded nothing.
 """
 
-import multiprocessing
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import forking
 import pytest
 
 import tfecho
@@ -59,11 +59,6 @@ if user is not None:
   os.setuid(user)
 """
 
-# Its server imports TensorFlow once, instead of every process in its turn.
-FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(["tfecho.native"])
-
-
 class FakeCompiler:
   """A program that takes the arguments of a compiler, and notes its calls."""
 
@@ -101,7 +96,9 @@ class Process:
       "out": out, "err": err, "environment": environment, "user": user,
     }
     whole = BEGIN + PRELUDE + code
-    self._process = FORKING.Process(target=exec, args=(whole, variables))
+    self._process = forking.CONTEXT.Process(
+      target=exec, args=(whole, variables)
+    )
     self._process.start()
     out.close()
     err.close()
@@ -133,7 +130,7 @@ class Process:
 
 def text_pipe():
   """Returns a text file to read from, and what a process writes it with."""
-  reading, writing = FORKING.Pipe(duplex=False)
+  reading, writing = forking.CONTEXT.Pipe(duplex=False)
   with reading:
     return open(os.dup(reading.fileno()), encoding="utf-8"), writing
 

@@ -2,10 +2,8 @@
 
 import functools
 import json
-import os
-import subprocess
-import sys
 
+import forking
 import keras
 import numpy as np
 import pytest
@@ -571,13 +569,7 @@ def test_under_a_strategy_an_optimizer_is_not_ready():
 
 @needs_tensorflow
 def test_two_replicas_train_as_one_device_does():
-  environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-  done = subprocess.run(
-    [sys.executable, "-c", MIRRORED],
-    env=environment,
-    capture_output=True,
-    text=True,
-  )
+  done = forking.run("-c", MIRRORED)
   assert done.returncode == 0, done.stderr
   alone, mirrored = json.loads(done.stdout.splitlines()[-1])
   assert mirrored["steps"] == alone["steps"] == [6, 6]

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import forking
 import keras
 import numpy as np
 import optimizer_rules as rules
@@ -397,12 +398,11 @@ def test_the_loss_is_scaled_for_float16(name):
 
 
 REPLICAS = """
-import json, os, sys
+import json, sys
 import tensorflow as tf
 (cpu,) = tf.config.list_physical_devices("CPU")
 two = [tf.config.LogicalDeviceConfiguration()] * 2
 tf.config.set_logical_device_configuration(cpu, two)
-sys.path.append(os.environ["TFECHO_TESTS"])
 import numpy as np
 import optimizer_rules as rules
 differences = []
@@ -425,12 +425,8 @@ def test_two_replicas_train_as_one():
     names.append("moving_average(lamb)")
   if HAS_ADDONS:
     names += ["lazy_adam", "novograd", "swa(lookahead(sgd))"]
-  result = subprocess.run(
-    [sys.executable, "-c", REPLICAS, json.dumps(names)],
-    env={**os.environ, "TFECHO_TESTS": os.path.dirname(rules.__file__)},
-    stdout=subprocess.PIPE,
-    check=True,
-  )
+  result = forking.run("-c", REPLICAS, json.dumps(names))
+  assert result.returncode == 0, result.stderr
   assert json.loads(result.stdout.splitlines()[-1]) == pytest.approx(
     [0.0] * len(names), abs=2e-6
   )

@@ -1,10 +1,8 @@
 """Augmenting in the training step of a model, on the device."""
 
 import json
-import os
-import subprocess
-import sys
 
+import forking
 import keras
 import numpy as np
 import pytest
@@ -194,13 +192,8 @@ print(json.dumps(np.asarray(model.get_weights()[0]).tolist()))
 
 def test_replicas_train_on_augmented_batches():
   """In a process of its own: devices are split before all else."""
-  result = subprocess.run(
-    [sys.executable, "-c", REPLICAS],
-    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    stdout=subprocess.PIPE,
-    text=True,
-    check=True,
-  )
+  result = forking.run("-c", REPLICAS)
+  assert result.returncode == 0, result.stderr
   weights = json.loads(result.stdout.splitlines()[-1])
   assert np.isfinite(weights).all() and np.any(weights)
 

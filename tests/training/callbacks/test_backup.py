@@ -2,12 +2,10 @@
 
 import contextlib
 import functools
-import os
 import pathlib
 import signal
-import subprocess
-import sys
 
+import forking
 import keras
 import numpy as np
 import pytest
@@ -78,30 +76,29 @@ def steps_done(directory):
 
 
 class Process:
-  """The script of `resumable_training`, of which every step is in our hand."""
+  """A process that trains, of which every step is in our hand."""
 
   def __init__(self, *arguments):
-    self._process = subprocess.Popen(
-      [sys.executable, training.__file__, *map(str, arguments)],
-      env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-      stdin=subprocess.PIPE,
-      stdout=subprocess.PIPE,
-      text=True,
+    self._connection, theirs = forking.CONTEXT.Pipe()
+    self._process = forking.CONTEXT.Process(
+      target=training.main, args=(theirs, *arguments)
     )
-    self.lines = []
+    self._process.start()
+    theirs.close()
+    self.told = []
 
   def step(self):
-    """Reads what the next step tells; returns False if there is nothing."""
-    line = self._process.stdout.readline()
-    if line:
-      self.lines.append(line)
-    return bool(line)
+    """Hears what the next step tells; returns False if there is nothing."""
+    # A reset if it ended without having read the last answer.
+    with contextlib.suppress(EOFError, ConnectionResetError):
+      self.told.append(self._connection.recv())
+      return True
+    return False
 
   def go_on(self):
     """Lets the present step end."""
     with contextlib.suppress(BrokenPipeError):
-      self._process.stdin.write("\n")
-      self._process.stdin.flush()
+      self._connection.send("go on")
 
   def run(self):
     """Lets it run to its end, and returns how it ended."""
@@ -115,10 +112,9 @@ class Process:
     return self._end()
 
   def _end(self):
-    with contextlib.suppress(BrokenPipeError):
-      self._process.stdin.close()
-    self._process.stdout.close()
-    return self._process.wait()
+    self._connection.close()
+    self._process.join()
+    return self._process.exitcode
 
 
 @pytest.fixture(scope="module")
@@ -126,13 +122,13 @@ def uninterrupted(tmp_path_factory):
   """Returns what a process without interruption tells: steps, and weights."""
 
   @functools.lru_cache
-  def lines(implementation):
+  def told(implementation):
     process = Process(tmp_path_factory.mktemp("whole"), implementation)
     assert process.run() == 0
-    assert len(process.lines) == STEPS + 1
-    return process.lines
+    assert len(process.told) == STEPS + 1
+    return process.told
 
-  return lines
+  return told
 
 
 def test_a_process_that_is_killed_in_mid_epoch_is_resumed_exactly(
@@ -148,8 +144,8 @@ def test_a_process_that_is_killed_in_mid_epoch_is_resumed_exactly(
   assert done == 16  # an epoch and twice 3 steps
   resumed = Process(tmp_path, implementation)
   assert resumed.run() == 0
-  assert killed.lines[:done] + resumed.lines == uninterrupted(implementation)
-  assert killed.lines[done:] == resumed.lines[:2]
+  assert killed.told[:done] + resumed.told == uninterrupted(implementation)
+  assert killed.told[done:] == resumed.told[:2]
 
 
 @pytest.mark.parametrize("moment", training.MOMENTS)
@@ -162,7 +158,7 @@ def test_a_process_that_is_killed_while_it_writes_a_backup_is_resumed_exactly(
   assert done == (9 if moment == "it has a name" else 6)
   resumed = Process(tmp_path, "graph")
   assert resumed.run() == 0
-  assert killed.lines[:done] + resumed.lines == uninterrupted("graph")
+  assert killed.told[:done] + resumed.told == uninterrupted("graph")
 
 
 # --- Interrupted anywhere, with any data ------------------------------------
