@@ -31,10 +31,11 @@ from experiments import (
 )
 from experiments.environment import environment
 from experiments.settings import RESOLUTIONS
-from experiments.store import server_flags
+from experiments.store import server_flags, url_flag
 
 flags.adopt_module_key_flags(request_flags)
 flags.adopt_module_key_flags(server_flags)
+flags.adopt_module_key_flags(url_flag)
 _SEEDS = flags.DEFINE_integer(
   "seeds",
   3,
@@ -47,7 +48,7 @@ _UPSTREAM_MS = flags.DEFINE_float(
   "Delay of reading one example, in milliseconds, in extra runs under the "
   "first seed of the baseline, the first echo of --arms and `on_stall`: their "
   "time to the target is compared with the time model. 0: no such runs. "
-  "Default: 2, or 0 with --store_ms or --data_service.",
+  "Default: 2, or 0 with --store, --store_ms or --data_service.",
 )
 _UPSTREAM_JITTER = flags.DEFINE_float(
   "upstream_jitter",
@@ -103,6 +104,7 @@ def _planned_runs():
     seeds=range(_SEEDS.value),
     upstream_ms=_upstream_ms(),
     upstream_jitter=_UPSTREAM_JITTER.value,
+    store=url_flag.STORE.value,
     store_ms=server_flags.LATENCY_MS.value,
     store_kb_per_second=server_flags.KB_PER_SECOND.value,
     schedule_resolution=tuple(_SCHEDULE_RESOLUTION.value),
@@ -115,7 +117,11 @@ def _planned_runs():
 def _upstream_ms():
   if _UPSTREAM_MS.value is not None:
     return _UPSTREAM_MS.value
-  others = (server_flags.LATENCY_MS, service_flags.DATA_SERVICE)
+  others = (
+    url_flag.STORE,
+    server_flags.LATENCY_MS,
+    service_flags.DATA_SERVICE,
+  )
   return 2.0 if all(flag.value is None for flag in others) else 0.0
 
 

@@ -24,7 +24,8 @@ def batches(settings, upstream, *, factor=None, store=None):
     settings: `RunSettings`.
     upstream: `Upstream` that the examples are read over.
     factor: Variable that holds the factor, if it changes during the run.
-    store: `store.process.Store` that has the examples; None for memory.
+    store: `store.process.Store` or `store.objects.Own` that has the examples;
+      None for memory.
 
   Returns:
     A dataset of (ordinals, (inputs, labels)).

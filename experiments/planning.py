@@ -37,8 +37,10 @@ class Request:
     upstream_ms: Milliseconds per example of the runs that are timed; 0 for no
       such runs.
     upstream_jitter: Standard deviation of that over its mean.
+    store: URL of the folder in somebody's own object store that the runs that
+      are timed read from; None if they don't.
     store_ms: Milliseconds from a request to the first byte of its answer, if
-      the runs that are timed read from an object store; None if not.
+      they read from one that is started for them; None if not.
     store_kb_per_second: Its bandwidth; None for no limit.
     service_echo: Where an echo stands, if a tf.data service reads and decodes.
     implementation: "native" or "graph".
@@ -65,6 +67,7 @@ class Request:
   upstream_ms: float
   implementation: str
   upstream_jitter: float = 0.0
+  store: str | None = None
   store_ms: float | None = None
   store_kb_per_second: float | None = None
   service_echo: str | None = None
@@ -136,6 +139,8 @@ def _timed(request, rate_of, compared):
 
 def _delay(request):
   """What makes upstream slow, if anything does."""
+  if request.store is not None:
+    return {"store": request.store}
   if request.store_ms is not None:
     return {
       "store_ms": float(request.store_ms),
@@ -248,10 +253,10 @@ def _check(request, workload):
   _check_minimum("batch_size", request.batch_size, 1)
   _check_minimum("upstream_ms", request.upstream_ms, 0)
   _check_minimum("upstream_jitter", request.upstream_jitter, 0)
+  _check_service(request, workload)
   _check_timed(request)
   _check_store(request, workload)
   _check_schedules(request)
-  _check_service(request, workload)
   _check_minimum("echo_buffer", request.echo_buffer, 2 * request.batch_size)
   for kind in request.arms:
     _check_place(_blame("--arms", parse, kind), workload)
@@ -266,44 +271,57 @@ def _check_place(arm, workload):
 
 def _check_timed(request):
   """Checks that there is a slow upstream for whatever needs one."""
-  needs = {
-    "--measure=time": TIME in request.measure,
-    "--arms=on_stall": ON_STALL in request.arms,
-    "--upstream_jitter": request.upstream_jitter > 0,
-  }
-  for flag, is_used in needs.items():
-    if is_used and not _delay(request):
+  for flag in _needing_delay(request):
+    if not _delay(request):
       raise ValueError(
         f"--upstream_ms: must be above 0 for {flag}, got {request.upstream_ms}"
       )
-    if is_used and not {"target", TIME} & set(request.measure):
+    if not {"target", TIME} & set(request.measure):
       raise ValueError(
         f"--measure: must name target or {TIME} for {flag}, got "
         f"{_join(request.measure)}"
       )
 
 
+def _needing_delay(request):
+  """What the request has that makes sense behind a slow upstream alone."""
+  needs = {
+    "--measure=time": TIME in request.measure,
+    "--arms=on_stall": ON_STALL in request.arms,
+    "--upstream_jitter": request.upstream_jitter > 0,
+  }
+  return [flag for flag, is_used in needs.items() if is_used]
+
+
 def _check_store(request, workload):
-  if request.store_ms is None:
-    if request.store_kb_per_second is not None:
-      raise ValueError(
-        "--store_kb_per_second: must come with --store_ms, got "
-        f"{request.store_kb_per_second:g}"
-      )
+  if request.store_ms is None and request.store_kb_per_second is not None:
+    raise ValueError(
+      "--store_kb_per_second: must come with --store_ms, got "
+      f"{request.store_kb_per_second:g}"
+    )
+  if request.store is None and request.store_ms is None:
     return
-  _check_minimum("store_ms", request.store_ms, 0)
-  _blame("--store_ms", server.check_installed)
-  _blame("--store_ms", objects.check_images, workload)
+  flag = "--store_ms" if request.store is None else "--store"
   if request.upstream_ms or request.upstream_jitter:
     raise ValueError(
-      "--upstream_ms: must be 0 with --store_ms, which is a slow upstream "
-      f"itself, got {request.upstream_ms:g}"
+      f"--upstream_ms: must be 0 with {flag}, which is a slow upstream itself,"
+      f" got {request.upstream_ms:g}"
     )
   if TIME not in request.measure:
     raise ValueError(
-      f"--measure: must name {TIME} for --store_ms, got "
-      f"{_join(request.measure)}"
+      f"--measure: must name {TIME} for {flag}, got {_join(request.measure)}"
     )
+  if request.store is None:
+    _check_minimum("store_ms", request.store_ms, 0)
+    _blame("--store_ms", server.check_installed)
+    _blame("--store_ms", objects.check_images, workload)
+    return
+  if request.store_ms is not None:
+    raise ValueError(
+      "--store_ms: must not come with --store, which is a store itself, got "
+      f"{request.store_ms:g}"
+    )
+  _blame("--store", objects.stored, workload, request.store)
 
 
 def _check_service(request, workload):
@@ -311,10 +329,13 @@ def _check_service(request, workload):
   where = request.service_echo
   if where is None:
     return
-  if _delay(request):
+  # The first of these settings is called like the flag.
+  slow = [f"--{name}" for name in _delay(request)][:1]
+  slow += _needing_delay(request)
+  if slow:
     raise ValueError(
-      "--data_service: must come with --upstream_ms=0 and without --store_ms:"
-      " the delay is in this process, and its workers are others"
+      f"--data_service: must come without {' and '.join(slow)}: slow would be"
+      " reading in this process, and its workers are others"
     )
   _blame("--data_service", served.check_workload, workload)
   for arm in _arms(request) + _falling_arms(request, _arms(request)):

@@ -36,6 +36,7 @@ VARYING = (
   "seed",
   "upstream_ms",
   "upstream_jitter",
+  "store",
   "store_ms",
   "store_kb_per_second",
   "schedule_resolution",

@@ -303,6 +303,7 @@ def _stored_table(finished):
       "arm",
       "reached",
       "store",
+      "fresh",
       "requests",
       "kB",
       "copies",
@@ -315,8 +316,9 @@ def _stored_table(finished):
         str(row.arm),
         f"{row.reached}/{row.runs}",
         _store(row),
-        _spread(row.requests),
-        _spread(row.kilobytes),
+        _spread(row.consumed),
+        _counted(row.requests),
+        _counted(row.kilobytes),
         f"{row.copies:.2f}",
         f"{row.waiting:.0%}",
         _spread(row.seconds, digits=1),
@@ -325,15 +327,22 @@ def _stored_table(finished):
       for row in stored_runs.summarize(finished)
     ],
     notes=(
-      "Requests and kB, of the objects alone, are counted by the store. "
-      "Copies: examples in batches",
-      "per one that was read. Seconds and waiting include the time until there "
-      "is a first batch.",
+      "Fresh: examples consumed. Requests and kB are those of objects, as the "
+      "store counts them,",
+      "if it was started for these runs. Copies: examples in batches per one "
+      "that was read.",
+      "Seconds and waiting include the time until there is a first batch.",
     ),
   )
 
 
+def _counted(spread):
+  return "-" if spread is None else _spread(spread)
+
+
 def _store(row):
+  if row.store is not None:
+    return row.store
   bandwidth = row.store_kb_per_second
   limit = "" if bandwidth is None else f", {bandwidth:g} kB/s"
   return f"{row.store_ms:g} ms{limit}"

@@ -129,6 +129,7 @@ def main():
   with command_line.refusing_in_one_line():
     workload = url_flag.stored(workload_flags.workload())
     arm = arms.parse(_ARM.value, _FACTOR.value)
+    service_echo = service_flags.echo()
     how = training_flags.settings()
     plan = {
       "length": _duration(_LENGTH, workload.length),
@@ -138,9 +139,9 @@ def main():
       "timeline": _timeline(workload, arm),
       **how.options(),
     }
-    output_dir = _output_dir(workload, arm, how)
+    output_dir = _output_dir(workload, arm, how, service_echo)
     keras.utils.set_random_seed(_SEED.value)  # The order depends on it.
-    data, backups = _feed(workload, arm, how, output_dir)
+    data, backups = _feed(workload, arm, how, service_echo, output_dir)
   result = train(
     workload.model,
     data,
@@ -185,7 +186,7 @@ def _batch_size(workload):
 # --- Where it goes ------------------------------------------------------------
 
 
-def _output_dir(workload, arm, how):
+def _output_dir(workload, arm, how, service_echo):
   """The directory, if what is in it belongs to the same training."""
   path = pathlib.Path(_OUTPUT_DIR.value)
   settings = {
@@ -193,6 +194,7 @@ def _output_dir(workload, arm, how):
     "preset": workload.preset,
     "augmentation": workload_flags.AUGMENTATION.value,
     "arm": str(arm),
+    "service_echo": service_echo,
     **how.to_dict(),
     **{flag.name: flag.value for flag in _REMEMBERED},
   }
@@ -238,9 +240,8 @@ def _write(result, output_dir):
 # --- What it is fed with ------------------------------------------------------
 
 
-def _feed(workload, arm, how, output_dir):
+def _feed(workload, arm, how, service_echo, output_dir):
   """The data, and the callback that saves the position in it, if one can."""
-  service_echo = service_flags.echo()
   batches = _batches(workload, arm, service_echo)
   if how.strategy is not None or service_echo is not None:
     return batches, []

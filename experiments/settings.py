@@ -32,9 +32,10 @@ class RunSettings:
     evaluation_steps: Training steps from one evaluation to the next.
     implementation: Of the transformations, "native" or "graph".
     upstream_jitter: Standard deviation of upstream's time over its mean.
+    store: URL of the folder in somebody's own object store that examples are
+      read from; None if they are not.
     store_ms: Milliseconds from a request to the first byte of its answer, of
-      the object store that examples are read from; None if they are read from
-      memory.
+      the object store that is started to read them from; None if there is none.
     store_kb_per_second: Its bandwidth; None for no limit.
     service_echo: Where an echo stands, one of `served.ECHOES`, if a tf.data
       service reads and decodes; None if this process does.
@@ -59,6 +60,7 @@ class RunSettings:
   implementation: str
   # Records made before there was any of these have none.
   upstream_jitter: float = 0.0
+  store: str | None = None
   store_ms: float | None = None
   store_kb_per_second: float | None = None
   service_echo: str | None = None
@@ -71,7 +73,7 @@ class RunSettings:
     if self.upstream_jitter:
       delay += f" with jitter {self.upstream_jitter:g}"
     if self.is_stored:
-      delay += f", store of {self.store_ms:g} ms"
+      delay += f", store {self.store or f'of {self.store_ms:g} ms'}"
     if self.service_echo is not None:
       delay += f", data service, echo: {self.service_echo}"
     how = ", ".join(filter(None, [self.augmentation, str(self.training)]))
@@ -82,7 +84,7 @@ class RunSettings:
   @property
   def is_stored(self):
     """Whether the examples are read from an object store."""
-    return self.store_ms is not None
+    return self.store is not None or self.store_ms is not None
 
   @property
   def is_fast(self):

@@ -19,7 +19,7 @@ from experiments import curves, feeding, workloads
 from experiments.counting import FreshCounter
 from experiments.evaluating import Evaluation
 from experiments.feed_log import FeedLog
-from experiments.store import process
+from experiments.store import objects, process
 from experiments.upstream import Upstream
 from tfecho.training import (
   EchoFactorSchedule,
@@ -105,6 +105,8 @@ def _store(settings):
   """A store to read from, or None."""
   if not settings.is_stored:
     return None
+  if settings.store is not None:
+    return objects.Own(settings.store)
   return _filled_store(
     settings.workload,
     settings.preset,

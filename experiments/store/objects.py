@@ -5,6 +5,7 @@ put(workloads.get("resnet32_cifar10", "small"), "s3://bucket/digits")
 workload = stored(
   workloads.get("resnet32_cifar10", "small"), "s3://bucket/digits"
 )
+Own("s3://bucket/digits").holding(workload)  # the same, many read at once
 ```
 
 Below the URL lies a file for every example, in a folder that is named after its
@@ -29,6 +30,8 @@ import tfecho
 from tfecho.remote import fetching
 
 _NAMES = "names.txt"
+
+_READS_AT_ONCE = 32
 
 
 def put(workload, url, *, storage_options=None):
@@ -68,8 +71,7 @@ def stored(workload, url, *, read=None):
       read at `url`.
 
   Raises:
-    ValueError: If the examples are no images.
-    OSError: If there are none at `url`.
+    ValueError: If the examples are no images, or there are none at `url`.
   """
   spec = check_images(workload)
   url = url.rstrip("/")
@@ -77,7 +79,10 @@ def stored(workload, url, *, read=None):
     # Nothing of Python where there is no need: tf.data services have none.
     remote = fetching.is_remote(url)
     read = tfecho.remote.read_file if remote else tf.io.read_file
-  names = read(f"{url}/{_NAMES}").numpy().decode().split("\n")
+  try:
+    names = read(f"{url}/{_NAMES}").numpy().decode().split("\n")
+  except (OSError, tf.errors.OpError) as error:
+    raise ValueError(f"{url} has no examples: {error}") from error
   labels = tf.constant([int(name.split("/")[0]) for name in names], tf.int64)
   paths = tf.constant([f"{url}/{name}" for name in names])
 
@@ -94,6 +99,33 @@ def stored(workload, url, *, read=None):
     read=lambda path, label: (read(path), label),
     decode=decode,
   )
+
+
+@dataclasses.dataclass(frozen=True)
+class Own:
+  """A store that is not started here, but somebody's own.
+
+  Attributes:
+    url: Where `put` has put examples.
+  """
+
+  url: str
+
+  def holding(self, workload):
+    """Returns the workload, but read from there.
+
+    Raises:
+      ValueError: If the examples are no images, or there are none.
+    """
+    options = tf.data.Options()
+    options.threading.private_threadpool_size = _READS_AT_ONCE
+    workload = stored(workload, self.url)
+    keys = workload.train().with_options(options)
+    return dataclasses.replace(workload, train=lambda: keys)
+
+  def counts(self):
+    """Returns nothing: what it is asked for, it doesn't say."""
+    return {}
 
 
 def check_images(workload):

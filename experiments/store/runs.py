@@ -23,10 +23,13 @@ class Stored:
     arm: The arm.
     runs: Number of runs.
     reached: How many of them reached the target.
-    store_ms: From a request to its answer, as declared.
+    store: URL of a store that was not started for the runs, or None.
+    store_ms: From a request to its answer, as declared; None if it was not.
     store_kb_per_second: Bandwidth, as declared; None for no limit.
-    requests: How often the store was asked for an object, a `Spread`.
-    kilobytes: What it has sent, a `Spread`.
+    consumed: Fresh examples that the whole run consumed, a `Spread`.
+    requests: How often the store was asked for an object, a `Spread`; None if
+      nobody has counted that.
+    kilobytes: What it has sent, a `Spread`; None likewise.
     copies: Examples in batches per one that was read, median.
     waiting: Share of the time spent waiting for input, median.
     seconds: Wall time to the target, a `Spread`.
@@ -37,10 +40,12 @@ class Stored:
   arm: Arm
   runs: int
   reached: int
-  store_ms: float
+  store: str | None
+  store_ms: float | None
   store_kb_per_second: float | None
-  requests: Spread
-  kilobytes: Spread
+  consumed: Spread
+  requests: Spread | None
+  kilobytes: Spread | None
   copies: float
   waiting: float
   seconds: Spread
@@ -53,7 +58,11 @@ def summarize(finished):
   for run in summary.in_order(finished):
     settings = records.settings_of(run)
     if settings.is_stored:
-      store = settings.store_ms, settings.store_kb_per_second or math.inf
+      store = (
+        settings.store or "",
+        settings.store_ms or 0.0,
+        settings.store_kb_per_second or math.inf,
+      )
       arms = groups.setdefault(store, {})
       arms.setdefault(settings.arm, []).append(run)
   return [row for _, arms in sorted(groups.items()) for row in _stored(arms)]
@@ -76,10 +85,12 @@ def _stored_arm(arm, runs):
     arm=arm,
     runs=len(runs),
     reached=len(to_target.reached),
+    store=settings.store,
     store_ms=settings.store_ms,
     store_kb_per_second=settings.store_kb_per_second,
-    requests=Spread.of([c["requests"] for c in counts]),
-    kilobytes=Spread.of([c["bytes"] / 1_000 for c in counts]),
+    consumed=Spread.of([c["consumed"] for c in counts]),
+    requests=_counted(counts, "requests"),
+    kilobytes=_counted(counts, "bytes", per=1_000),
     copies=statistics.median(c["emitted"] / c["trained"] for c in counts),
     waiting=statistics.median(w / s for w, s in zip(waited, spent)),
     seconds=Spread.of(
@@ -87,3 +98,10 @@ def _stored_arm(arm, runs):
     ),
     speedup=None,
   )
+
+
+def _counted(counts, name, *, per=1):
+  """What the store says of itself, if it does."""
+  if not all(name in count for count in counts):
+    return None
+  return Spread.of([count[name] / per for count in counts])

@@ -1,8 +1,5 @@
 """The flag that says which store the examples are in, if they are in one."""
 
-import dataclasses
-
-import tensorflow as tf
 from absl import flags
 
 from experiments.store import objects
@@ -15,20 +12,17 @@ STORE = flags.DEFINE_string(
   "workload's own data.",
 )
 
-_READS_AT_ONCE = 32
-
 
 def stored(workload):
   """Returns the workload, read from the store if the flag names one.
 
   Raises:
-    ValueError: If the examples of the workload are no images.
-    OSError: If there are none in the store.
+    ValueError: If the examples of the workload are no images, or there are none
+      in the store.
   """
   if STORE.value is None:
     return workload
-  options = tf.data.Options()
-  options.threading.private_threadpool_size = _READS_AT_ONCE
-  workload = objects.stored(workload, STORE.value)
-  keys = workload.train().with_options(options)
-  return dataclasses.replace(workload, train=lambda: keys)
+  try:
+    return objects.Own(STORE.value).holding(workload)
+  except ValueError as error:
+    raise ValueError(f"--store: {error}") from error

@@ -3,6 +3,7 @@
 import csv
 import json
 import signal
+import socket
 import time
 
 import pytest
@@ -70,6 +71,15 @@ def test_what_is_over_is_not_begun_again(whole):
   assert done.returncode == 1
   message = f"error: --output_dir: {whole} has a training that is over"
   assert message in done.stderr
+
+
+def test_who_reads_is_a_setting_that_is_not_to_change(whole, tmp_path):
+  known = (whole / "settings.json").read_text()
+  (tmp_path / "settings.json").write_text(known)
+  with socket.create_server(("127.0.0.1", 0)) as server:
+    address = f"127.0.0.1:{server.getsockname()[1]}"
+    done = _run(tmp_path, *WHOLE, f"--data_service={address}")
+  assert "training with service_echo=None, this is 'behind'" in done.stderr
 
 
 def test_an_interrupted_training_goes_on_and_takes_no_other_settings(

@@ -169,7 +169,10 @@ def test_all_arms_are_fed_by_the_service():
       },
       "constant factor.*got after_decode e=4:1",
     ),
-    ({"upstream_ms": 2.0}, "with --upstream_ms=0"),
+    ({"upstream_ms": 2.0}, "without --upstream_ms: slow"),
+    ({"store_ms": 2.0}, "without --store_ms: slow"),
+    ({"measure": ("time",)}, "without --measure=time: slow"),
+    ({"arms": ("on_stall",)}, "without --arms=on_stall: slow"),
   ],
 )
 def test_what_a_service_cannot_feed_is_refused(changed, named):

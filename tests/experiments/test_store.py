@@ -115,6 +115,41 @@ def test_the_flag_names_a_store(tmp_path):
   assert url_flag.stored(workload) is workload
   with flagsaver.flagsaver(store=str(tmp_path)):
     _check_same_examples(workload, url_flag.stored(workload))
+  with flagsaver.flagsaver(store=f"{tmp_path}/none"):
+    with pytest.raises(ValueError, match=f"--store: {tmp_path}/none has no ex"):
+      url_flag.stored(workload)
+
+
+def test_a_store_of_ones_own_is_compared_by_time_and_fresh_examples(
+  make_settings, tmp_path
+):
+  objects.put(_few("resnet32_cifar10", "small"), str(tmp_path))
+  planned = _plan(store=str(tmp_path), store_ms=None)
+  assert len(planned) == 4 * 2
+  assert {run.store for run in planned} == {str(tmp_path)}
+  assert str(planned[0]).endswith(f", store {tmp_path}")
+  settings = make_settings("after_read", store=str(tmp_path))
+  result = training_run.run(settings)
+  record = records.make(settings, {}, result)
+  [row] = runs.summarize([record])
+  assert (row.requests, row.kilobytes) == (None, None)
+  assert row.consumed.median == result["counts"]["consumed"] > 0
+  [table] = [t for t in report.tables([record]) if "object store" in t.title]
+  assert table.rows[0][2] == str(tmp_path)
+  assert table.rows[0][4:6] == ("-", "-")
+
+
+@pytest.mark.parametrize(
+  ("changed", "named"),
+  [
+    ({"measure": ("target",)}, "--measure: must name time for --store,"),
+    ({"upstream_ms": 2.0}, "--upstream_ms: must be 0 with --store, which"),
+    ({}, "--store: nowhere has no examples: .*nowhere/names.txt"),
+  ],
+)
+def test_a_store_of_ones_own_has_to_be_one(changed, named):
+  with pytest.raises(ValueError, match=named):
+    _plan(**{"store": "nowhere", "store_ms": None, **changed})
 
 
 # --- Trained on ---------------------------------------------------------------
@@ -184,6 +219,7 @@ def test_every_arm_and_seed_reads_from_the_store():
     ({"upstream_ms": 2.0}, "--upstream_ms: must be 0 with --store_ms"),
     ({"measure": ("target",)}, "--measure: must name time for --store_ms"),
     ({"store_ms": -1.0}, "--store_ms: must be finite and at least 0"),
+    ({"store": "s3://a/b"}, "--store_ms: must not come with --store"),
     (
       {"store_ms": None, "upstream_ms": 2.0, "store_kb_per_second": 1.0},
       "--store_kb_per_second: must come with --store_ms",
@@ -245,10 +281,10 @@ def test_times_include_that_until_the_first_batch(finished):
 def test_the_report_has_what_was_fetched(finished):
   [table] = report.tables(finished)
   assert "object store" in table.title
-  assert [row[:4] for row in table.rows] == [
-    ("baseline", "1/1", "30 ms", "900"),
-    ("cached", "1/1", "30 ms", "40"),
-    ("after_read e=4", "1/2", "30 ms", "255 (250-260)"),
+  assert [row[:5] for row in table.rows] == [
+    ("baseline", "1/1", "30 ms", "800", "900"),
+    ("cached", "1/1", "30 ms", "800", "40"),
+    ("after_read e=4", "1/2", "30 ms", "800", "255 (250-260)"),
   ]
 
 
