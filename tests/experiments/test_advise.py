@@ -10,7 +10,13 @@ def run(*flags):
   return scripts.run("experiments.advise", *flags)
 
 
-@pytest.mark.parametrize("step", [[], ["--step_ms=1"]], ids=["own", "given"])
+@pytest.mark.parametrize(
+  "step",
+  [
+    pytest.param([], marks=pytest.mark.one_stack, id="own"),
+    pytest.param(["--step_ms=1"], id="given"),
+  ],
+)
 def test_prints_a_table_and_writes_json(tmp_path, step):
   output = tmp_path / "new" / "advice.json"
   result = run(
@@ -37,6 +43,7 @@ def test_help_names_every_flag_with_its_unit():
 
 
 # a bad flag, what the error names
+@pytest.mark.one_stack
 @pytest.mark.parametrize(
   ("flag", "named"),
   [

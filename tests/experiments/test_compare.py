@@ -55,6 +55,7 @@ def test_every_line_says_what_made_it(finished):
     assert len(curve["consumed"]) == len(curve["metric"]) > 0
 
 
+@pytest.mark.one_stack
 def test_an_interrupted_comparison_does_only_what_is_missing(finished):
   output_dir, _ = finished
   path = output_dir / "results.jsonl"
@@ -69,6 +70,7 @@ def test_an_interrupted_comparison_does_only_what_is_missing(finished):
   assert len(records.load(path)) == 7
 
 
+@pytest.mark.one_stack
 def test_other_settings_do_not_mix_with_what_is_there(finished):
   output_dir, _ = finished
   before = (output_dir / "results.jsonl").read_bytes()
@@ -78,6 +80,7 @@ def test_other_settings_do_not_mix_with_what_is_there(finished):
   assert (output_dir / "results.jsonl").read_bytes() == before
 
 
+@pytest.mark.one_stack
 @pytest.mark.parametrize(
   "argument, names",
   [

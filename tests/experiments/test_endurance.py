@@ -22,6 +22,7 @@ def test_iterators_leave_neither_memory_nor_threads_behind(native_ops, name):
   assert added["threads"] <= 0
 
 
+@pytest.mark.one_stack
 def test_a_training_that_is_killed_goes_on(native_ops, tmp_path):
   figures = kills.run(tmp_path, kills=2, seed=0)
   assert figures["kills"] == 2

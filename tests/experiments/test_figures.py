@@ -362,6 +362,7 @@ def test_the_recorded_runs_are_drawn(recorded):
   } <= {name.split("_preset")[0] for name in recorded} | set(recorded)
 
 
+@pytest.mark.one_stack
 def test_the_same_records_give_the_same_bytes(recorded, tmp_path):
   again = figures.draw(comparisons.load(RESULTS))
   for name, drawn in (("one", recorded), ("two", again)):

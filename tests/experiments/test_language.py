@@ -108,6 +108,7 @@ def _unigram_cross_entropy(workload):
   return float(metric.result())
 
 
+@pytest.mark.one_stack
 @needs_addresses
 @pytest.mark.parametrize("name", NAMES)
 def test_it_learns_more_than_how_frequent_tokens_are(name):

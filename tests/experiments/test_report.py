@@ -143,6 +143,7 @@ def test_runs_too_short_for_a_curve_make_a_report(make_record, tmp_path):
   assert not (tmp_path / "curves.png").exists()
 
 
+@pytest.mark.one_stack
 def test_the_same_runs_give_the_same_files(finished, tmp_path):
   for name in ("one", "two"):
     (tmp_path / name).mkdir()

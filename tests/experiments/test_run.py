@@ -82,6 +82,7 @@ def test_who_reads_is_a_setting_that_is_not_to_change(whole, tmp_path):
   assert "training with service_echo=None, this is 'behind'" in done.stderr
 
 
+@pytest.mark.one_stack
 def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   tmp_path,
 ):

@@ -45,6 +45,7 @@ def test_a_run_for_the_final_metric_goes_on_to_its_end(make_settings):
   assert counts["consumed"] == 72
 
 
+@pytest.mark.one_stack
 def test_a_run_starts_from_its_seed_whatever_ran_before(make_settings):
   settings = make_settings(max_steps=2)
   first = training_run.run(settings)["curve"]["metric"]
@@ -54,6 +55,7 @@ def test_a_run_starts_from_its_seed_whatever_ran_before(make_settings):
   assert again == pytest.approx(first, abs=0.01)
 
 
+@pytest.mark.one_stack
 def test_training_learns(make_settings):
   settings = make_settings(batch_size=32, max_steps=60, evaluation_steps=20)
   metric = training_run.run(settings)["curve"]["metric"]
@@ -97,6 +99,7 @@ def _rates(settings):
   return schedule(np.arange(settings.max_steps)).numpy().tolist()
 
 
+@pytest.mark.one_stack
 def test_a_factor_may_fall(make_settings, implementation):
   constant = make_settings(
     "after_decode",

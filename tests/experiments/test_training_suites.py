@@ -128,6 +128,7 @@ def test_the_time_is_bounded_only_where_bfloat16_is_multiplied(monkeypatch):
     assert (bound.at_most is not None) is known
 
 
+@pytest.mark.one_stack
 def test_both_precisions_are_trained_from_the_same_seeds(monkeypatch):
   seeds = {"float32": [], "mixed_bfloat16": []}
 
