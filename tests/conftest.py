@@ -85,6 +85,20 @@ def native_ops():
     pytest.skip(f"only the graph implementation is tested: {error}")
 
 
+@pytest.fixture(scope="module")
+def cluster(native_ops, tmp_path_factory):
+  """A tf.data service of real processes, of which all that is killed returns.
+
+  See `services.Service`.
+  """
+  from processes import ended
+  from services import Service
+
+  started = Service(tmp_path_factory.mktemp("service"))
+  with ended(started.processes):
+    yield started.start()
+
+
 def skip_unless_wanted(name):
   """Skips the test if `TFECHO_TEST_IMPLEMENTATIONS` leaves `name` out."""
   if WANTED and name not in WANTED.split(","):

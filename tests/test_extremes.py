@@ -62,6 +62,24 @@ def test_no_room_is_made_for_more_than_there_is_to_shuffle():
   assert sorted(order) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("size", [2**28 + 1, HUGE, 2**62, 2**63])
+def test_batches_and_shuffles_that_there_is_no_room_for_are_refused(size):
+  with pytest.raises(ValueError, match=f"`batch_size` must be .*got {size}"):
+    tfecho.Pipeline(RANGE(4), batch_size=size, drop_remainder=True)
+  uncounted = RANGE(4).filter(lambda i: True)
+  with pytest.raises(ValueError, match=f"`shuffle_buffer` must .*got {size}"):
+    pipeline = tfecho.Pipeline(uncounted, batch_size=2, shuffle_buffer=size)
+    pipeline.dataset()
+
+
+def test_an_echo_buffer_that_a_graph_has_no_room_for_is_refused_by_name():
+  pipeline = tfecho.Pipeline(RANGE(4).repeat(), batch_size=2)
+  with pytest.raises(ValueError, match=f"`echo_buffer`: .* got {HUGE}"):
+    pipeline.dataset(
+      echo_after="decode", factor=2, echo_buffer=HUGE, implementation="graph"
+    )
+
+
 def test_echoes_of_echoes_know_when_they_are_too_many(implementation):
   dataset = RANGE(3)
   for expected in (3 * HUGE, UNKNOWN, UNKNOWN):

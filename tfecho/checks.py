@@ -11,19 +11,25 @@ import tensorflow as tf
 # TensorFlow keeps sizes and counts in 64 bits.
 MAX_INT = 2**63 - 1
 
+# `Dataset.shuffle` makes room for its buffer in advance, of 24 bytes for each
+# element, and so can `batch`. Where there is none, TensorFlow ends the process.
+MAX_ROOM = 2**28
 
-def checked_int(argument: str, value: Any, *, at_least: int) -> int:
+
+def checked_int(
+  argument: str, value: Any, *, at_least: int, at_most: int = MAX_INT
+) -> int:
   """Returns `value` as an int.
 
   Raises:
-    ValueError: if it is none, less than `at_least`, or more than `MAX_INT`.
+    ValueError: if it is none, less than `at_least`, or more than `at_most`.
   """
   if not _is(value, numbers.Integral) or value < at_least:
     raise ValueError(
       f"`{argument}` must be an int of at least {at_least}, got {value!r}"
     )
-  if value > MAX_INT:
-    raise ValueError(f"`{argument}` must be below 2**63, got {value!r}")
+  if value > at_most:
+    raise ValueError(f"`{argument}` must be at most {at_most}, got {value!r}")
   return int(value)
 
 

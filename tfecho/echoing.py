@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.checks import MAX_INT, check_name
+from tfecho.checks import check_name, checked_int
 from tfecho.datasets import (
   EchoedDataset,
   element_bytes,
@@ -121,7 +121,8 @@ def echo(
   """
   parsed = Factor.parse(factor, rounding=rounding, seed=seed)
   check_implementation(implementation)
-  _check_buffer_size(buffer_size)
+  # That of AUTOTUNE is -1.
+  buffer_size = checked_int("buffer_size", buffer_size, at_least=-1)
   check_name(name)
   if stats is not None:
     check_stats(stats)
@@ -180,18 +181,6 @@ class EchoDataset(EchoedDataset):
       **self.factor.op_inputs(),
       **flat_structure(self.fresh),
     )
-
-
-def _check_buffer_size(buffer_size: Any) -> None:
-  if isinstance(buffer_size, bool) or not isinstance(buffer_size, int):
-    raise ValueError(f"`buffer_size` must be an int, got {buffer_size!r}")
-  if buffer_size < 0 and buffer_size != tf.data.AUTOTUNE:
-    raise ValueError(
-      "`buffer_size` must be `tf.data.AUTOTUNE`, 0 or positive, got"
-      f" {buffer_size}"
-    )
-  if buffer_size > MAX_INT:
-    raise ValueError(f"`buffer_size` must be below 2**63, got {buffer_size}")
 
 
 def _num_ahead(dataset: tf.data.Dataset, buffer_size: int) -> int:

@@ -34,7 +34,7 @@ from typing import Any
 import tensorflow as tf
 
 from tfecho import sources, stages
-from tfecho.checks import check_flag, check_function, checked_int
+from tfecho.checks import MAX_ROOM, check_flag, check_function, checked_int
 from tfecho.echoing import check_implementation
 from tfecho.factors import Factor
 from tfecho.stats import Stats
@@ -106,7 +106,8 @@ class Pipeline:
         still differ from each other, and so do shards.
 
     Raises:
-      ValueError: if an argument is not as described.
+      ValueError: if an argument is not as described. A batch has 2**28
+        examples at most, since TensorFlow makes room for them in advance.
     """
     num_shards, shard_index = sources.shard(
       num_shards, shard_index, input_context
@@ -128,7 +129,9 @@ class Pipeline:
     self.decode = decode
     self.augment = augment
     self.mix = mix
-    self.batch_size = checked_int("batch_size", batch_size, at_least=1)
+    self.batch_size = checked_int(
+      "batch_size", batch_size, at_least=1, at_most=MAX_ROOM
+    )
     self.shuffle_buffer = shuffle_buffer
     self.drop_remainder = drop_remainder
     self.num_shards = num_shards
@@ -197,7 +200,8 @@ class Pipeline:
       A `tf.data.Dataset`.
 
     Raises:
-      ValueError: if an argument is not as described.
+      ValueError: if an argument is not as described, or there is no room for
+        `shuffle_buffer` or, in a graph, `echo_buffer`.
       tfecho.native.NativeUnavailableError: if "native" can't be had.
     """
     check_implementation(implementation)

@@ -20,14 +20,16 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from tfecho import native
-from tfecho.checks import check_flag, check_name, checked_int, checked_seed
+from tfecho.checks import (
+  MAX_ROOM,
+  check_flag,
+  check_name,
+  checked_int,
+  checked_seed,
+)
 from tfecho.datasets import EchoedDataset, op_metadata
 from tfecho.echoing import EchoDataset
 from tfecho.factors import Factor
-
-# `Dataset.shuffle` makes room for its buffer in advance, of 24 bytes for each
-# copy, and dies if it can't.
-_MAX_COPIES = 2**28
 
 
 def shuffle_after_echo(
@@ -148,14 +150,14 @@ def _seeds(
 
 def _num_copies(buffer_size: int, echo: EchoDataset) -> int:
   copies = math.ceil(buffer_size * _mean_copies(echo.factor))
-  if copies <= _MAX_COPIES:
+  if copies <= MAX_ROOM:
     return copies
   # Enough for all there are is as good.
   there_are = tf.get_static_value(echo.cardinality())
-  if there_are is not None and 0 <= there_are <= _MAX_COPIES:
+  if there_are is not None and 0 <= there_are <= MAX_ROOM:
     return max(int(there_are), 1)
   raise ValueError(
-    f"`buffer_size` must be so small that at most {_MAX_COPIES} copies are held"
+    f"`buffer_size` must be so small that at most {MAX_ROOM} copies are held"
     f" by the graph implementation, got {buffer_size}, which makes {copies}"
   )
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tfecho.checks import MAX_ROOM, checked_int
 from tfecho.datasets import element_bytes
 from tfecho.echoing import echo
 from tfecho.shuffling import shuffle_after_echo
@@ -62,7 +63,11 @@ def unchanged(data: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def shuffled(buffer_size: int | None, seed: int | None) -> Transformation:
-  """`Dataset.shuffle`, in another order in every epoch."""
+  """`Dataset.shuffle`, in another order in every epoch.
+
+  Raises:
+    ValueError: when it is applied, if there is no room for the buffer.
+  """
   if buffer_size is None:
     return unchanged
 
@@ -70,6 +75,7 @@ def shuffled(buffer_size: int | None, seed: int | None) -> Transformation:
     # TensorFlow makes room for the buffer in advance, however little there is.
     count = int(data.cardinality())
     size = buffer_size if count < 1 else min(buffer_size, count)
+    checked_int("shuffle_buffer", size, at_least=1, at_most=MAX_ROOM)
     return data.shuffle(size, seed=seed)
 
   return apply
@@ -203,7 +209,10 @@ def echoed(
       min_distance=min_distance if copies.library else 1,
       seed=seeds.copies,
     )
-    return copies.apply(shuffle)
+    try:
+      return copies.apply(shuffle)
+    except ValueError as error:  # The graph may have no room for it.
+      raise ValueError(f"`echo_buffer`: {error}") from error
 
   return apply
 

@@ -10,8 +10,6 @@ import tensorflow as tf
 from absl import flags
 from absl.testing import flagsaver
 from plans import plan
-from processes import ended
-from services import Service
 
 import tfecho
 from experiments import (
@@ -36,18 +34,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def service(native_ops, tmp_path_factory):
-  started = Service(tmp_path_factory.mktemp("service"))
-  with ended(started.processes):
-    yield started.start()
-
-
 @pytest.fixture
-def found(service, monkeypatch):
+def found(cluster, monkeypatch):
   """Lets experiments find the service."""
-  monkeypatch.setenv(served.VARIABLE, service.address)
-  return service
+  monkeypatch.setenv(served.VARIABLE, cluster.address)
 
 
 def _fed(settings):
@@ -104,7 +94,7 @@ def test_an_epoch_has_every_example_once_and_the_next_another_order():
 
 
 @pytest.mark.parametrize("echo", served.ECHOES)
-def test_without_numbers_too_every_example_comes(service, echo):
+def test_without_numbers_too_every_example_comes(cluster, echo):
   epoch = 100
   pipeline = tfecho.Pipeline(
     tf.data.Dataset.range(epoch),
@@ -115,7 +105,7 @@ def test_without_numbers_too_every_example_comes(service, echo):
     seed=1,
   )
   arm = arms.parse("after_decode_unshuffled", FACTOR)
-  batches = served.Service(service.address, echo).batches(
+  batches = served.Service(cluster.address, echo).batches(
     pipeline,
     arm,
     implementation="graph",

@@ -11,8 +11,8 @@ import threading
 import pytest
 import tensorflow as tf
 from iterators import values
-from processes import PATIENCE, ended
-from services import WORKERS, Service
+from processes import PATIENCE
+from services import WORKERS
 from transformations import echo, shuffled_echo
 
 import tfecho
@@ -24,14 +24,6 @@ FACTOR = 2
 pytestmark = pytest.mark.skipif(
   not pathlib.Path("experiments").is_dir(), reason="needs a checkout"
 )
-
-
-@pytest.fixture(scope="module")
-def shared(native_ops, tmp_path_factory):
-  """A service of which all that a test kills comes back."""
-  served = Service(tmp_path_factory.mktemp("service"))
-  with ended(served.processes):
-    yield served.start()
 
 
 def counted(folder):
@@ -59,11 +51,11 @@ each_echo = pytest.mark.parametrize("name", ECHOES)
 @each_echo
 @pytest.mark.parametrize("policy", ["distributed_epoch", "DYNAMIC"])
 def test_behind_the_service_each_element_is_made_and_sent_once(
-  shared, implementation, name, policy, tmp_path
+  cluster, implementation, name, policy, tmp_path
 ):
   if policy == "DYNAMIC":
     policy = service.ShardingPolicy.DYNAMIC
-  data = counted(tmp_path).apply(shared.distribute(policy))
+  data = counted(tmp_path).apply(cluster.distribute(policy))
   copies = copies_of(ECHOES[name](data, implementation))
   assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)
   assert len(list(tmp_path.iterdir())) == ELEMENTS
@@ -71,26 +63,26 @@ def test_behind_the_service_each_element_is_made_and_sent_once(
 
 @each_echo
 def test_on_the_workers_each_element_is_made_once_and_sent_often(
-  shared, native_ops, name, tmp_path
+  cluster, native_ops, name, tmp_path
 ):
   data = ECHOES[name](counted(tmp_path), "native")
-  copies = copies_of(data.apply(shared.distribute("distributed_epoch")))
+  copies = copies_of(data.apply(cluster.distribute("distributed_epoch")))
   assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)
   assert len(list(tmp_path.iterdir())) == ELEMENTS
 
 
 @each_echo
 def test_without_sharding_every_worker_makes_everything(
-  shared, implementation, name, tmp_path
+  cluster, implementation, name, tmp_path
 ):
   data = ECHOES[name](counted(tmp_path), implementation)
-  copies = copies_of(data.apply(shared.distribute("parallel_epochs")))
+  copies = copies_of(data.apply(cluster.distribute("parallel_epochs")))
   assert copies == dict.fromkeys(range(ELEMENTS), FACTOR * WORKERS)
   assert len(list(tmp_path.iterdir())) == ELEMENTS * WORKERS
 
 
-def test_on_stall_repeats_what_the_service_is_late_with(shared, tmp_path):
-  data = counted(tmp_path).apply(shared.distribute("distributed_epoch"))
+def test_on_stall_repeats_what_the_service_is_late_with(cluster, tmp_path):
+  data = counted(tmp_path).apply(cluster.distribute("distributed_epoch"))
   data = data.apply(tfecho.echo_on_stall(3, buffer_size=8))
   copies = copies_of(data)
   assert sorted(copies) == list(range(ELEMENTS))
@@ -102,7 +94,7 @@ class TestCoordinatedReads:
   """Several trainers that each get one of the same round of elements."""
 
   def elements(self, dataset, rounds=10):
-    """What each of two trainers gets, that reads on its shared."""
+    """What each of two trainers gets, that reads on its own."""
     got = [[], []]
 
     def train(index):
@@ -119,13 +111,13 @@ class TestCoordinatedReads:
     return got
 
   def test_behind_them_copies_stay_with_one_trainer(
-    self, shared, implementation
+    self, cluster, implementation
   ):
     self.job = f"behind-{implementation}"
     numbers = tf.data.Dataset.range(10**6).repeat()
 
     def dataset(**options):
-      data = numbers.apply(shared.distribute("parallel_epochs", **options))
+      data = numbers.apply(cluster.distribute("parallel_epochs", **options))
       return echo(FACTOR)(data, implementation)
 
     for elements in self.elements(dataset):
@@ -133,14 +125,14 @@ class TestCoordinatedReads:
       assert elements[::2] == elements[1::2]
 
   def test_in_front_of_them_each_trainer_gets_a_copy(
-    self, shared, implementation
+    self, cluster, implementation
   ):
     self.job = f"in-front-{implementation}"
     numbers = tf.data.Dataset.range(10**6).repeat()
     numbers = echo(FACTOR)(numbers, implementation)
 
     def dataset(**options):
-      return numbers.apply(shared.distribute("parallel_epochs", **options))
+      return numbers.apply(cluster.distribute("parallel_epochs", **options))
 
     one, other = self.elements(dataset)
     assert one == other
@@ -152,10 +144,10 @@ def begun(dataset, count=20):
   return iterator, [int(next(iterator)) for _ in range(count)]
 
 
-def placed(place, shared, policy):
+def placed(place, cluster, policy):
   """Numbers, echoed on this side of the service or on the other one."""
   numbers = tf.data.Dataset.range(ELEMENTS)
-  distributed = shared.distribute(policy)
+  distributed = cluster.distribute(policy)
   if place == "behind":
     return echo(FACTOR)(numbers.apply(distributed), "native")
   return echo(FACTOR)(numbers, "native").apply(distributed)
@@ -166,10 +158,10 @@ each_place = pytest.mark.parametrize("place", ["behind", "in front"])
 
 @each_place
 def test_a_worker_that_is_killed_takes_elements_along_and_doubles_none(
-  shared, place
+  cluster, place
 ):
-  iterator, elements = begun(placed(place, shared, "distributed_epoch"))
-  shared.restart_worker(0)
+  iterator, elements = begun(placed(place, cluster, "distributed_epoch"))
+  cluster.restart_worker(0)
   copies = collections.Counter(elements + values(iterator))
   assert set(copies) <= set(range(ELEMENTS))
   assert max(copies.values()) <= FACTOR
@@ -177,9 +169,9 @@ def test_a_worker_that_is_killed_takes_elements_along_and_doubles_none(
     assert set(copies.values()) == {FACTOR}
 
 
-def test_without_sharding_nothing_is_lost_and_some_elements_come_again(shared):
-  iterator, elements = begun(placed("in front", shared, "parallel_epochs"))
-  shared.restart_worker(0)
+def test_without_sharding_nothing_is_lost_and_some_elements_come_again(cluster):
+  iterator, elements = begun(placed("in front", cluster, "parallel_epochs"))
+  cluster.restart_worker(0)
   copies = collections.Counter(elements + values(iterator))
   assert set(copies) == set(range(ELEMENTS))
   assert min(copies.values()) >= WORKERS * FACTOR
@@ -187,10 +179,10 @@ def test_without_sharding_nothing_is_lost_and_some_elements_come_again(shared):
 
 @each_place
 def test_a_dispatcher_that_is_started_again_loses_and_doubles_nothing(
-  shared, place
+  cluster, place
 ):
-  iterator, elements = begun(placed(place, shared, "distributed_epoch"))
-  shared.dispatcher.kill()
-  shared.start_dispatcher()
+  iterator, elements = begun(placed(place, cluster, "distributed_epoch"))
+  cluster.dispatcher.kill()
+  cluster.start_dispatcher()
   copies = collections.Counter(elements + values(iterator))
   assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)

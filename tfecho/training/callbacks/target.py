@@ -62,7 +62,8 @@ class StopAtTarget(Progress):
       clock: what tells the time in seconds.
 
     Raises:
-      ValueError: if an argument is not as described.
+      ValueError: if an argument is not as described; in training, if there is
+        no such metric.
     """
     super().__init__(clock=clock)
     check_number("value", value)
@@ -79,11 +80,13 @@ class StopAtTarget(Progress):
     self.reached = None
     self._records: list[dict[str, Any]] = []
     self._values: list[float] = []
+    self._seen: set[str] = set()
 
   def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
     """Stops the training if the target has been reached for long enough."""
     super().on_epoch_end(epoch, logs)
     logs = logs or {}
+    self._seen.update(logs)
     if self._metric not in logs:
       self._check_missing(logs)
       return
@@ -101,7 +104,9 @@ class StopAtTarget(Progress):
     """Warns if there was nothing to watch."""
     if not self._values:
       warnings.warn(
-        f"`StopAtTarget` never saw the metric {self._metric!r}", stacklevel=2
+        f"`StopAtTarget` never saw the metric {self._metric!r}, only"
+        f" {sorted(self._seen)}",
+        stacklevel=2,
       )
 
   def _is_reached(self) -> bool:
@@ -122,8 +127,11 @@ class StopAtTarget(Progress):
 def _sign(metric: str, mode: str | None) -> int:
   if mode is None:
     mode = {"accuracy": "max", "loss": "min"}.get(metric.split("_")[-1])
+    if mode is None:
+      raise ValueError(
+        f"`mode` must be given for the metric {metric!r}, whose name ends with"
+        " neither 'accuracy' nor 'loss'"
+      )
   if mode not in ("max", "min"):
-    raise ValueError(
-      f"`mode` must be 'max' or 'min' for the metric {metric!r}, got {mode!r}"
-    )
+    raise ValueError(f"`mode` must be 'max', 'min' or None, got {mode!r}")
   return 1 if mode == "max" else -1
