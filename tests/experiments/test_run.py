@@ -73,6 +73,7 @@ def test_what_is_over_is_not_begun_again(whole):
   assert message in done.stderr
 
 
+@pytest.mark.one_stack
 def test_who_reads_is_a_setting_that_is_not_to_change(whole, tmp_path):
   known = (whole / "settings.json").read_text()
   (tmp_path / "settings.json").write_text(known)

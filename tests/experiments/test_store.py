@@ -120,6 +120,7 @@ def test_the_flag_names_a_store(tmp_path):
       url_flag.stored(workload)
 
 
+@pytest.mark.one_stack
 def test_a_store_of_ones_own_is_compared_by_time_and_fresh_examples(
   make_settings, tmp_path
 ):
