@@ -24,16 +24,21 @@ def pipeline(n):
   return Pipeline(tf.data.Dataset.range(n), read=tf.identity, batch_size=BATCH)
 
 
-def held_pipeline(gate, **functions):
-  """A pipeline whose source gives an element for every permit of `gate`."""
+def held_by(gate):
+  """A stage that lets an element pass for every permit of `gate`."""
 
   def hold(x):
-    assert gate.acquire(timeout=60)
+    if not gate.acquire(timeout=60):
+      gate.release(10_000)  # One failure is enough.
+      raise AssertionError("waited for what was never released")
     return x
 
-  source = tf.data.Dataset.range(1_000).map(
-    lambda x: tf.ensure_shape(tf.numpy_function(hold, [x], tf.int64), [])
-  )
+  return lambda x: tf.ensure_shape(tf.numpy_function(hold, [x], tf.int64), [])
+
+
+def held_pipeline(gate, **functions):
+  """A pipeline whose source gives an element for every permit of `gate`."""
+  source = tf.data.Dataset.range(1_000).map(held_by(gate))
   return Pipeline(source, read=tf.identity, batch_size=BATCH, **functions)
 
 
@@ -82,6 +87,25 @@ def test_a_stall_puts_no_element_into_a_batch_twice(place):
     batch = next(batches).numpy()
     assert len(set(batch)) == BATCH
   assert stats.emitted > stats.consumed  # There was a stall.
+  gate.release(10_000)
+
+
+@pytest.mark.parametrize("place", PLACES[:2])
+def test_reads_that_wait_leave_a_thread_to_the_stages_behind_the_echo(place):
+  gate = threading.Semaphore(100)
+  stats = tfecho.Stats()
+  examples = Pipeline(
+    tf.data.Dataset.range(1_000),
+    read=held_by(gate),
+    decode=tf.abs,
+    augment=tf.abs,
+    batch_size=BATCH,
+  )
+  dataset = examples.dataset(echo_after=place, max_factor=100, stats=stats)
+  batches = iter(dataset)
+  for _ in range(50):
+    next(batches)
+  assert stats.consumed <= 100 < stats.emitted
   gate.release(10_000)
 
 

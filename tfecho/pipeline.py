@@ -171,8 +171,10 @@ class Pipeline:
 
     `max_factor` instead of `factor` repeats only what training would otherwise
     wait for; see `echo_on_stall`. All of its sizes are chosen for the batches
-    and the prefetch that follow. The number of batches is not known in advance
-    either; an epoch of `steps_per_epoch` then has as many as a pass without a
+    and the prefetch that follow, and where `source` has no threads of its own,
+    `options.threading.private_threadpool_size`, the dataset gets some, so that
+    reads that wait leave one to the stages behind the echo. The number of
+    batches is not known in advance either; an epoch of `steps_per_epoch` then has as many as a pass without a
     repeat, and the next epoch goes on where it ended.
 
     Args:
@@ -227,7 +229,9 @@ class Pipeline:
     else:
       repeat = not _is_countable(factor, max_factor, rounding)
 
+    on_stall = max_factor is not None
     data = self.source
+    data = stages.with_a_spare_thread(data) if on_stall else data
     data = data.apply(stages.shuffled(self.shuffle_buffer, seeds.order))
     data = data.repeat(None if repeat else 1)
     data = data.apply(stages.read(self.read))
@@ -240,7 +244,7 @@ class Pipeline:
     data = data.apply(echo["batch"])
     data = data.apply(stages.mapped(self.mix, seeds.mix))
     # An echo on stall has to know how much is asked for ahead of the training.
-    ahead = tf.data.AUTOTUNE if max_factor is None else stages.BATCHES_AHEAD
+    ahead = stages.BATCHES_AHEAD if on_stall else tf.data.AUTOTUNE
     data = data.prefetch(ahead)
     return data
 
@@ -373,7 +377,6 @@ class Pipeline:
       repeat_size=self._repeat_size(echo_after, echo_buffer),
       num_maps=self._num_maps_behind(echo_after),
       num_batch_maps=int(self.mix is not None),
-      num_threads=stages.private_threads(self.source),
       stats=stats,
       implementation=implementation,
     )

@@ -57,6 +57,13 @@ def spread(seed: int | None, shard_index: int) -> Seeds:
   return Seeds(*(int(word) for word in words))
 
 
+def cores() -> int:
+  """Returns how many processor cores this process may use."""
+  if hasattr(os, "sched_getaffinity"):
+    return len(os.sched_getaffinity(0))
+  return os.cpu_count() or 1
+
+
 def unchanged(data: tf.data.Dataset) -> tf.data.Dataset:
   """Does nothing."""
   return data
@@ -84,6 +91,19 @@ def shuffled(buffer_size: int | None, seed: int | None) -> Transformation:
 def private_threads(source: tf.data.Dataset) -> int:
   """Returns how many threads a pipeline has of its own, 0 if it has none."""
   return source.options().threading.private_threadpool_size or 0
+
+
+def with_a_spare_thread(source: tf.data.Dataset) -> tf.data.Dataset:
+  """Gives a pipeline without threads of its own one more than cores.
+
+  Else it shares as many as there are cores with all others. Reads that wait may
+  take every one of them, and copies then wait for the stages behind the echo.
+  """
+  if private_threads(source) > 0:
+    return source
+  options = tf.data.Options()
+  options.threading.private_threadpool_size = cores() + 1
+  return source.with_options(options)
 
 
 def reads_at_once(threads: int) -> int:
@@ -224,7 +244,6 @@ def echoed_on_stall(
   repeat_size: int,
   num_maps: int,
   num_batch_maps: int,
-  num_threads: int,
   stats: Stats | None,
   implementation: str,
 ) -> Transformation:
@@ -236,7 +255,6 @@ def echoed_on_stall(
     repeat_size: see `echo_on_stall`.
     num_maps: parallel maps between it and the batch.
     num_batch_maps: parallel maps behind the batch.
-    num_threads: threads that a pipeline has of its own, 0 if it has none.
     stats: see `echo_on_stall`.
     implementation: see `echo`; "graph" is refused.
 
@@ -247,20 +265,26 @@ def echoed_on_stall(
     raise ValueError(
       '`max_factor` needs the native implementation, got "graph"'
     )
-  # Until all of this is full, requests come as fast as they are served, which
-  # says nothing about the training: what waits behind, the batch that is taken,
-  # the one in the making, and what a parallel map has begun and what it has
-  # ready. It makes as many calls at once as there are processors or threads.
-  in_a_map = 2 * max(os.cpu_count() or 1, num_threads)
-  downstream = (BATCHES_AHEAD + 2 + num_batch_maps * in_a_map) * batch_size
-  downstream += num_maps * in_a_map
-  return echo_on_stall(
-    max_factor,
-    buffer_size=2 * batch_size,
-    repeat_size=repeat_size,
-    warmup=2 * batch_size + downstream,
-    stats=stats,
-  )
+
+  def apply(data: tf.data.Dataset) -> tf.data.Dataset:
+    # Until all of this is full, requests come as fast as they are served, which
+    # says nothing about the training: what waits behind, the batch that is
+    # taken, the one in the making, and what a parallel map has begun and what
+    # it has ready. It makes as many calls at once as there are cores or threads.
+    in_a_map = 2 * max(cores(), private_threads(data))
+    downstream = (BATCHES_AHEAD + 2 + num_batch_maps * in_a_map) * batch_size
+    downstream += num_maps * in_a_map
+    return data.apply(
+      echo_on_stall(
+        max_factor,
+        buffer_size=2 * batch_size,
+        repeat_size=repeat_size,
+        warmup=2 * batch_size + downstream,
+        stats=stats,
+      )
+    )
+
+  return apply
 
 
 def _size(element_spec: Any, count: int) -> str:

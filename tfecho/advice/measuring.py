@@ -8,7 +8,6 @@ parallelism, ahead of what follows.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -74,10 +73,10 @@ def measure(
   slot = seconds / len(probes) / _ROUNDS
   medians = _medians(probes, slot, on_progress)
   places = _sides(parts, medians)
-  num_threads = max(_THREADS_PER_CORE * cores(), _LEAST_THREADS)
+  num_threads = max(_THREADS_PER_CORE * stages.cores(), _LEAST_THREADS)
   return Measurements(
     batch_size=pipeline.batch_size,
-    cores=cores(),
+    cores=stages.cores(),
     stages=_stages(parts, medians),
     places=places,
     # What is mixed on the host is a part of the input, wherever an echo stands.
@@ -88,13 +87,6 @@ def measure(
     more_threads=_with_threads(parts, medians, num_threads, slot),
     num_threads=num_threads,
   )
-
-
-def cores() -> int:
-  """Returns how many processor cores this process may use."""
-  if hasattr(os, "sched_getaffinity"):
-    return len(os.sched_getaffinity(0))
-  return os.cpu_count() or 1
 
 
 class _Parts:
