@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 
 import forking
 import keras
@@ -139,6 +140,24 @@ def test_a_factor_that_changes_has_a_declared_mean(implementation):
   assert run(echo=echo, timeline=mean).steps == 20
   with pytest.raises(ValueError, match="`length`.*not known in advance"):
     run(echo=echo)
+
+
+@pytest.mark.parametrize(
+  "said",
+  [{"factor": 3}, {"batch_size": 5}, {"fresh_examples": 21}, {"factor": 1}],
+)
+def test_a_timeline_that_contradicts_the_pipeline_is_refused(said):
+  ((name, value),) = said.items()
+  truth = {"batch_size": BATCH_SIZE, "fresh_examples": EXAMPLES, "factor": 2}
+  timeline = Timeline(**{**truth, **said})
+  message = f"`timeline` has `{name}`={value}, and the data {truth[name]}"
+  with pytest.raises(ValueError, match=message):
+    run(echo=echo_of("graph"), timeline=timeline)
+
+
+def test_a_timeline_of_steps_need_not_say_the_factor():
+  timeline = Timeline(steps_per_epoch=7)
+  assert run(echo=echo_of("graph"), timeline=timeline).steps == 14
 
 
 @pytest.mark.parametrize("echo_after, elements", [("decode", 1), ("batch", 4)])
@@ -299,6 +318,16 @@ def test_a_training_that_was_interrupted_is_resumed(tmp_path):
   assert_same_weights(result.model, whole.model)
 
 
+@needs_tensorflow
+def test_a_training_with_a_backup_needs_its_data(tmp_path):
+  pipeline = make_pipeline()
+  backup = BackupAndRestore(tmp_path, data=pipeline.dataset(repeat=True))
+  for data in (pipeline, backup.data.prefetch(1)):
+    with pytest.raises(ValueError, match=r"train\(build_model, backup.data, "):
+      run(data, length="10ba", epoch="5ba", callbacks=[backup])
+  assert list(tmp_path.iterdir()) == []
+
+
 def assert_same_weights(model, other):
   for value, expected in zip(model.get_weights(), other.get_weights()):
     np.testing.assert_allclose(value, expected, rtol=1e-6)
@@ -374,6 +403,69 @@ def test_what_is_no_validation_data_is_refused(validation_data, message):
     run(validation_data=validation_data)
 
 
+def batches(inputs=(1,), labels=(1,), *, dtype=tf.float32):
+  """A batch of 4 zeros in these shapes."""
+  zeros = tf.zeros([4, *inputs], dtype), tf.zeros([4, *labels])
+  return tf.data.Dataset.from_tensors(zeros)
+
+
+@pytest.mark.parametrize(
+  "validation_data",
+  [
+    batches().unbatch(),
+    batches([2]),
+    batches([1, 1]),
+    batches(dtype=tf.uint8),
+    batches(labels=[2]),
+    batches().map(lambda x, y: ({"x": x}, y)),
+  ],
+)
+def test_validation_data_of_another_sort_are_refused(validation_data):
+  data = make_pipeline().dataset()
+  specs = data.element_spec, validation_data.element_spec
+  wanted, given = (re.escape(str(spec)) for spec in specs)
+  message = f"`validation_data` must give batches.* {wanted}, got {given}"
+  with pytest.raises(ValueError, match=message):
+    run(validation_data=validation_data)
+
+
+@pytest.mark.parametrize(
+  "validation_data",
+  [
+    batches().map(lambda x, y: (x, y, tf.ones([4]))),
+    batches(dtype=tf.float64),
+    batches(labels=[]),
+    batches().unbatch().batch(3, drop_remainder=True),
+  ],
+)
+def test_validation_data_may_differ_where_keras_casts(validation_data):
+  assert "val_loss" in run(validation_data=validation_data).curve[0]
+
+
+def test_validation_data_may_be_larger_if_the_model_takes_any_size():
+  def build():
+    layers = keras.layers.Dense(1), keras.layers.GlobalAveragePooling1D()
+    return keras.Sequential([keras.Input((None, 1)), *layers])
+
+  larger = batches([7, 1])
+  result = run(batches([5, 1]), build_model=build, validation_data=larger)
+  assert "val_loss" in result.curve[0]
+  with pytest.raises(ValueError, match="`validation_data` must give batches"):
+    run(larger, build_model=build, validation_data=batches([7, 2]))
+
+
+def test_a_target_of_validation_needs_validation_data():
+  stop = StopAtTarget("val_loss", 0.1)
+  with pytest.raises(ValueError, match="'val_loss'.*without `validation_"):
+    run(callbacks=[stop])
+
+  class Validation(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+      logs["val_loss"] = 0.0
+
+  assert run(callbacks=[Validation(), stop]).steps == 5
+
+
 SPARSE = keras.losses.SparseCategoricalCrossentropy
 
 
@@ -405,7 +497,7 @@ def test_labels_that_a_loss_ignores_are_none():
 
 def test_a_label_far_down_the_data_is_found():
   labels = [0] * 9 * BATCH_SIZE + [3]
-  with pytest.raises(ValueError, match="got 3 to 3"):
+  with pytest.raises(ValueError, match="got 3 to 3 in one of its first batch"):
     run(
       labelled(labels),
       build_model=classifier,
@@ -473,12 +565,16 @@ READY = keras.optimizers.SGD()
     ({"length": "1dur"}, "can't be a part of itself"),
     ({"epoch": "0ba"}, "`epoch` must be longer than 0"),
     ({"build_model": lambda: None}, "`build_model` must return a `keras.Mod"),
+    ({"build_model": build_model()}, "`build_model` must be a function .*Sequ"),
     ({"layout": "nhwc"}, "`layout` must be None or one of"),
     ({"precision": "int8"}, "`precision` must be one of"),
     ({"optimizer": 0.1}, "`optimizer` must be a name, a function"),
     ({"optimizer": READY, "learning_rate": 0.1}, "has its learning rate alrea"),
     ({"strategy": "mirrored"}, "`strategy` must be a `tf.distribute.Strategy`"),
     ({"steps_per_execution": 3}, "`steps_per_execution`=3 must divide `length"),
+    ({"epochs": 2}, 'does not take `epochs`: say `length="2ep"`'),
+    ({"class_weight": {0: 2.0}}, "take `class_weight`: give `data` weights"),
+    ({"lenght": "2ep"}, "neither `train` nor `Model.compile` takes `lenght`"),
   ],
 )
 def test_a_bad_argument_is_named(changed, message):

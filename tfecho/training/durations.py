@@ -254,6 +254,26 @@ class Timeline:
       )
     return max(1, steps)
 
+  def check_agrees(self, other: Timeline, *, argument: str) -> None:
+    """Raises ValueError if both know something about the data, and differ.
+
+    A factor of 1, which is the default, says nothing beside steps per epoch.
+
+    Args:
+      other: what is known of the data itself.
+      argument: what to call this one in errors.
+    """
+    names = ["batch_size", "fresh_examples", "factor"]
+    if self._factor == 1 and self._steps_per_epoch is not None:
+      names.remove("factor")
+    for name in names:
+      mine, theirs = (getattr(x, f"_{name}") for x in (self, other))
+      if None not in (mine, theirs) and mine != theirs:
+        raise ValueError(
+          f"`{argument}` has `{name}`={float(mine):g}, and the data"
+          f" {float(theirs):g}"
+        )
+
   def can_convert(self, duration: str | Duration) -> bool:
     """Whether enough is known to convert a duration into steps."""
     return self._pace(Duration.parse(duration).unit) is not None

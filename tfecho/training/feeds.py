@@ -64,7 +64,10 @@ def make(
   if isinstance(data, Pipeline):
     echo = _checked_echo(echo)
     _check_shards(data, strategy)
-    timeline = timeline or _timeline_of_pipeline(data, echo, strategy)
+    known = _timeline_of_pipeline(data, echo, strategy)
+    if timeline is not None:
+      timeline.check_agrees(known, argument="timeline")
+    timeline = timeline or known
     dataset, sample = _echoed(data, echo, stats), _sample(data)
     monitors = [] if stats is None else [_monitor(data, echo, stats)]
   elif isinstance(data, tf.data.Dataset):

@@ -31,7 +31,7 @@ import tensorflow as tf
 
 from tfecho.pipeline import Pipeline
 from tfecho.stats import Stats
-from tfecho.training import feeds, optimizers, preflight
+from tfecho.training import feeds, likeness, optimizers, preflight
 from tfecho.training.augmentation import Augmentation, in_train_step
 from tfecho.training.callbacks import AveragedWeights, BackupAndRestore
 from tfecho.training.callbacks.averages import has_averages
@@ -146,7 +146,7 @@ def train(
       whole training; or None for that of `optimizer`. See the README for where
       to start under an echo.
     validation_data: batches to validate on at the end of every epoch, with an
-      end, and not echoed.
+      end, not echoed, and like those of `data`.
     echo: for a `Pipeline`, arguments of `Pipeline.dataset`, such as
       `{"echo_after": "decode", "factor": 4}`.
     epoch: duration of what `fit` takes for an epoch. For a dataset with an end
@@ -180,16 +180,22 @@ def train(
     A `TrainingResult`.
 
   Raises:
-    ValueError: if an argument is not as described; if there are no data, or
-      labels in the first batches that are none for this loss and model (not
-      looked for with `BackupAndRestore`); if the schedule of the learning rate
-      ends before the training, or after it; if the model has another precision
-      than asked for; or if `fit` does not work under `strategy`.
+    ValueError: if an argument is not as described; if `validation_data` are
+      unlike `data`, or `timeline` contradicts the `Pipeline` and its echo; if
+      there are no data, or labels in the first batches that are none for this
+      loss and model (not looked for with `BackupAndRestore`); if the schedule
+      of the learning rate ends before the training, or after it; if the model
+      has another precision than asked for; or if `fit` does not work under
+      `strategy`.
   """
   if seed is not None:
     keras.utils.set_random_seed(seed)
   preflight.check_strategy(strategy)
-  preflight.check_callbacks(callbacks)
+  preflight.check_builder(build_model)
+  preflight.check_no_fit_options(compile_options)
+  preflight.check_callbacks(
+    callbacks, data=data, is_validated=validation_data is not None
+  )
   if validation_data is not None:
     preflight.check_validation_data(validation_data)
   feed = feeds.make(
@@ -214,6 +220,7 @@ def train(
     if augment is not None:
       in_train_step(model, augment, seed=seed or 0)
     optimizer = _optimizer(optimizer, learning_rate, strategy)
+    preflight.check_compile_options(compile_options, model)
     with policy_scope(model.dtype_policy):
       model.compile(optimizer, loss=loss, metrics=metrics, **compile_options)
     if model.built:
@@ -222,6 +229,10 @@ def train(
       optimizers.build(model.optimizer, model.trainable_variables)
   check_precision(model)
   preflight.check_schedule(optimizer, feed.total_steps)
+  preflight.check_pairs(feed.dataset, argument="data")
+  if validation_data is not None:
+    preflight.check_pairs(validation_data, argument="validation_data")
+    likeness.check(validation_data, feed.dataset, model)
   if _backup(callbacks) is None:  # Its position would not stay where it is.
     preflight.check_examples(feed.sample, model, loss, argument="data")
   if validation_data is not None:

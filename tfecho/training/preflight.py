@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
@@ -10,12 +12,30 @@ import tensorflow as tf
 
 from tfecho.datasets import is_echoed
 from tfecho.training import graph
-from tfecho.training.callbacks import FreshEpochs
+from tfecho.training.callbacks import (
+  BackupAndRestore,
+  FreshEpochs,
+  StopAtTarget,
+)
 from tfecho.training.layers import all_layers
 from tfecho.training.schedules import Schedule
 
 # Enough to meet a class of a thousand, and read in a moment.
 BATCHES_LOOKED_AT = 10
+
+# What `fit` takes, and what does the same here.
+_OF_FIT = {
+  "epochs": 'say `length="2ep"`',
+  "steps_per_epoch": 'say `epoch="100ba"`',
+  "initial_epoch": "that is known to a `BackupAndRestore`",
+  "batch_size": "it is that of the `Pipeline`",
+  "class_weight": "give `data` weights, as third of (inputs, labels, weights)",
+  "sample_weight": "give `data` weights, as third of (inputs, labels, weights)",
+  "validation_split": "give `validation_data`",
+  "validation_steps": "give `validation_data.take(steps)`",
+  "validation_freq": "validation follows `epoch`",
+  "shuffle": "that is `shuffle_buffer` of the `Pipeline`",
+}
 
 # --- Data -------------------------------------------------------------------
 
@@ -39,13 +59,23 @@ def check_validation_data(data: Any) -> None:
     )
 
 
+def check_pairs(data: tf.data.Dataset, *, argument: str) -> None:
+  """Raises ValueError if elements are not what a model learns from."""
+  spec = data.element_spec
+  if not isinstance(spec, tuple) or len(spec) not in (2, 3):
+    raise ValueError(
+      f"`{argument}` must give pairs (inputs, labels), or triples with"
+      f" weights, got {type(spec).__name__} in the structure {spec}"
+    )
+
+
 def check_examples(
   data: tf.data.Dataset, model: keras.Model, loss: Any, *, argument: str
 ) -> None:
   """Raises ValueError if the first batches are none, or can't be learnt.
 
   Args:
-    data: batches of (inputs, labels), and weights if there are any.
+    data: batches that `check_pairs` lets pass.
     model: from these inputs.
     loss: as `compile` takes it. What labels are right is known of the cross
       entropies, for one output.
@@ -54,12 +84,6 @@ def check_examples(
   labels = None
   # Not `iter(data)`, which may be where a training goes on.
   for batch in data.take(BATCHES_LOOKED_AT):
-    if not isinstance(batch, tuple) or len(batch) not in (2, 3):
-      raise ValueError(
-        f"`{argument}` must give pairs (inputs, labels), or triples with"
-        f" weights, got {type(batch).__name__} in the structure"
-        f" {data.element_spec}"
-      )
     labels = batch[1]
     if isinstance(labels, tf.Tensor):  # and not a ragged one
       _check_labels(labels.numpy(), model, loss, argument)
@@ -85,7 +109,8 @@ def _check_labels(
   if labels.min() < 0 or labels.max() > highest:
     raise ValueError(
       f"labels of `{argument}` must be from 0 to {highest} for this loss and"
-      f" this model, got {labels.min()} to {labels.max()}"
+      f" this model, got {labels.min()} to {labels.max()} in one of its first"
+      " batches"
     )
 
 
@@ -131,6 +156,35 @@ def _number_of_outputs(model: keras.Model) -> int | None:
 
 
 # --- The model and its optimizer --------------------------------------------
+
+
+def check_builder(build_model: Any) -> None:
+  """Raises ValueError if it is not what makes a model."""
+  if isinstance(build_model, keras.Model) or not callable(build_model):
+    raise ValueError(
+      "`build_model` must be a function that makes the model, called under"
+      f" `precision` and `strategy`, got {type(build_model).__name__}"
+    )
+
+
+def check_no_fit_options(names: Iterable[str]) -> None:
+  """Raises ValueError if one of them belongs to `fit`."""
+  for name in names:
+    if name in _OF_FIT:
+      raise ValueError(f"`train` does not take `{name}`: {_OF_FIT[name]}")
+
+
+def check_compile_options(names: Iterable[str], model: keras.Model) -> None:
+  """Raises ValueError if Keras' `compile` does not take one of them."""
+  if type(model).compile is not keras.Model.compile:
+    return
+  known = inspect.signature(keras.Model.compile).parameters
+  for name in names:
+    if name not in known or name == "self":
+      raise ValueError(
+        f"neither `train` nor `Model.compile` takes `{name}`; that takes"
+        f" {sorted(set(known) - {'self', 'kwargs'})}"
+      )
 
 
 def check_model(model: Any) -> None:
@@ -204,14 +258,44 @@ def _schedule_of(optimizer: Any) -> Schedule | None:
 # --- How and where it runs --------------------------------------------------
 
 
-def check_callbacks(callbacks: Any) -> None:
-  """Raises ValueError if something else than `train` decides on epochs."""
+def check_callbacks(
+  callbacks: Sequence[keras.callbacks.Callback],
+  *,
+  data: Any,
+  is_validated: bool,
+) -> None:
+  """Raises ValueError if these callbacks do not go with a training."""
   for callback in callbacks:
     if isinstance(callback, FreshEpochs):
       raise ValueError(
         "`callbacks` must not contain `FreshEpochs`: `train` makes epochs of"
         " the steps that `epoch` says"
       )
+    if isinstance(callback, BackupAndRestore) and data is not callback.data:
+      raise ValueError(
+        "`data` must be the `data` of the `BackupAndRestore` in `callbacks`, as"
+        " in `train(build_model, backup.data, ...)`. It has the echo and all"
+        " other stages: `BackupAndRestore(..., data=pipeline.dataset(...))`"
+      )
+  if not is_validated and not any(map(_may_log, callbacks)):
+    _check_unvalidated(callbacks)
+
+
+def _check_unvalidated(callbacks: Sequence[keras.callbacks.Callback]) -> None:
+  for callback in callbacks:
+    metric = getattr(callback, "metric", "")
+    if isinstance(callback, StopAtTarget) and metric.startswith("val_"):
+      raise ValueError(
+        f"`StopAtTarget` waits for {metric!r}, which is never there without"
+        " `validation_data`"
+      )
+
+
+def _may_log(callback: keras.callbacks.Callback) -> bool:
+  """Whether it is somebody else's, which may do its own validation."""
+  package = type(callback).__module__.split(".")[0]
+  is_lambda = isinstance(callback, keras.callbacks.LambdaCallback)
+  return is_lambda or package not in ("keras", "tfecho")
 
 
 def check_executions(steps_per_execution: int, **durations: int) -> None:

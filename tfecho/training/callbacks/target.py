@@ -22,6 +22,7 @@ class StopAtTarget(Progress):
   the mean of the last few (`mean_of`), or to stay reached (`patience`).
 
   Attributes:
+    metric: what it watches.
     reached: None, or what it took: `epoch`, counted from 0; `steps`; `seconds`
       of training, validation left out; and the logs of that evaluation, with
       `fresh_read` and `fresh_consumed` where an `EchoMonitor` stands before
@@ -67,7 +68,7 @@ class StopAtTarget(Progress):
     """
     super().__init__(clock=clock)
     check_number("value", value)
-    self._metric = metric
+    self.metric = metric
     self._value = value
     self._sign = _sign(metric, mode)
     self._patience = checked_int("patience", patience, at_least=0)
@@ -87,10 +88,10 @@ class StopAtTarget(Progress):
     super().on_epoch_end(epoch, logs)
     logs = logs or {}
     self._seen.update(logs)
-    if self._metric not in logs:
+    if self.metric not in logs:
       self._check_missing(logs)
       return
-    self._values.append(float(logs[self._metric]))
+    self._values.append(float(logs[self.metric]))
     if not self._is_reached():
       self._records = []
       return
@@ -104,7 +105,7 @@ class StopAtTarget(Progress):
     """Warns if there was nothing to watch."""
     if not self._values:
       warnings.warn(
-        f"`StopAtTarget` never saw the metric {self._metric!r}, only"
+        f"`StopAtTarget` never saw the metric {self.metric!r}, only"
         f" {sorted(self._seen)}",
         stacklevel=2,
       )
@@ -118,9 +119,9 @@ class StopAtTarget(Progress):
   def _check_missing(self, logs: dict[str, Any]) -> None:
     # Epochs without validation have no metrics of it.
     validated = any(name.startswith("val_") for name in logs)
-    if validated or not self._metric.startswith("val_"):
+    if validated or not self.metric.startswith("val_"):
       raise ValueError(
-        f"`metric` must be one of {sorted(logs)}, got {self._metric!r}"
+        f"`metric` must be one of {sorted(logs)}, got {self.metric!r}"
       )
 
 
