@@ -39,7 +39,7 @@ class BackupAndRestore(EndsEpochs):
   seen before an interruption and after it are together exactly those of a
   training without one.
 
-  A backup is made when training begins, at the end of every epoch, and every
+  A backup is made before the first step, at the end of every epoch, and every
   so many steps. It is written to a folder of its own, which is then renamed:
   whenever the process dies, there is a complete one. Backups are removed when
   the training ends.
@@ -85,7 +85,8 @@ class BackupAndRestore(EndsEpochs):
     Args:
       directory: where backups are, and nothing else. On a file system where a
         folder is renamed at once.
-      data: batches to train on.
+      data: batches to train on, with all stages, the `monitor` of an
+        `EchoMonitor` among them: `fit` takes `backup.data` as it is.
       every_steps: steps between two backups, beside those at the end of every
         epoch.
       variables: what else to save, by name: the factor of an echo, if that is
@@ -114,7 +115,7 @@ class BackupAndRestore(EndsEpochs):
     self._every_steps = every_steps
     self._variables = dict(variables or {})
     self._position = self._backups.position() or Position()
-    self._restored = False
+    self._restored = self._has_backup = False
     self._steps_since_backup = 0
 
   @property
@@ -128,19 +129,16 @@ class BackupAndRestore(EndsEpochs):
     return self._position.step
 
   def on_train_begin(self, logs: Any = None) -> None:
-    """Restores the last backup, or makes the first one."""
+    """Restores the last backup."""
     self._check_training()
     optimizers.build(self.model.optimizer, self.model.trainable_variables)
     self.data.is_used = False
     position = self._backups.position()
-    self._restored = position is not None
+    self._restored = self._has_backup = position is not None
     if position is not None:
-      self._position = position
       self.data.skip_to_pass(position.data_pass)
       self._backups.restore(self._state())
-    else:
-      self._position = Position()
-      self._save()
+    self._position = position or Position()
 
   def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
     """Checks that `fit` goes on with the epoch of the backup."""
@@ -154,13 +152,20 @@ class BackupAndRestore(EndsEpochs):
     self._position = Position(epoch, self._first_step)
 
   def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-    """Checks that `fit` uses the data whose position is saved."""
+    """Checks that `fit` uses the data that is saved; makes the first backup.
+
+    Not before it is known that this is a training that can be resumed.
+    """
     if not self.data.is_used:
       raise ValueError(
-        "`fit` must train on `backup.data` itself: not on the data it was made"
-        " of, not with `class_weight`, which makes another dataset of it, and"
-        " not with `steps_per_epoch` if the data has an end"
+        "`fit` must train on `backup.data` itself. Put stages behind it, such"
+        " as `tfecho.monitor`, into what it is made of, as in"
+        " `BackupAndRestore(..., data=train.apply(tfecho.monitor(stats)))`. Nor"
+        " can it be used with `class_weight`, which makes another dataset of"
+        " it, or with `steps_per_epoch` if the data has an end"
       )
+    if not self._has_backup:
+      self._save()
 
   def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
     """Makes a backup when it is time to, and ends an epoch that was resumed."""
@@ -190,6 +195,7 @@ class BackupAndRestore(EndsEpochs):
   def _save(self) -> None:
     position = dataclasses.replace(self._position, data_pass=self.data.passes)
     self._backups.write(self._state(), position)
+    self._has_backup = True
     self._steps_since_backup = 0
 
   def _state(self) -> tf.train.Checkpoint:

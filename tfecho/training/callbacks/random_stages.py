@@ -99,8 +99,10 @@ def _nodes(dataset: tf.data.Dataset) -> _Nodes:
   except tf.errors.FailedPreconditionError as error:
     raise ValueError(
       "the position in `data` can't be saved, since a stage has a state that"
-      " TensorFlow can't see: draw random numbers by stateless operations, as"
-      " `Pipeline` does, and don't call back into Python. TensorFlow says:"
+      " TensorFlow can't see: draw random numbers by stateless operations, such"
+      " as `tf.image.stateless_random_crop`, for which a stage of a `Pipeline`"
+      " is given a seed if it has a parameter named `seed`; and don't call back"
+      " into Python. TensorFlow says:"
       f" {error.message}"
     ) from error
   graph = tf.compat.v1.GraphDef.FromString(serialized.numpy())
