@@ -75,7 +75,7 @@ class Service:
     if arm.echo_after == "read" and not on_workers:
       stays = {"read": lambda *record: record, "decode": pipeline.decode}
     else:
-      data = data.apply(stages.mapped(pipeline.decode))
+      data = data.apply(stages.mapped("decode", pipeline.decode))
     if arm.echo_after == "decode":
       data = data.apply(copies)
     check_portable(data)
@@ -140,7 +140,7 @@ def check_workload(workload):
   """Raises ValueError if runs of a workload can't be fed, or not counted."""
   check_keys(workload)
   data = workload.train().apply(stages.read(workload.read))
-  check_portable(data.apply(stages.mapped(workload.decode)))
+  check_portable(data.apply(stages.mapped("decode", workload.decode)))
 
 
 def numbered_keys(workload, seed):

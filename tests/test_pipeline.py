@@ -634,6 +634,22 @@ class TestErrors:
       Pipeline(RANGE(8), batch_size=4).dataset(**arguments)
 
   @pytest.mark.parametrize(
+    "argument, function",
+    [
+      ("read", tf.io.read_file),  # takes no label
+      ("decode", lambda name, label: None),
+      ("augment", lambda name: name),
+      ("mix", lambda name, label, seed: name.no_such_attribute),
+    ],
+  )
+  def test_of_a_stage_that_does_not_take_its_elements(self, argument, function):
+    source = tf.data.Dataset.from_tensor_slices((["a.jpg", "b.jpg"], [0, 1]))
+    pipeline = Pipeline(source, batch_size=2, **{argument: function})
+    message = f"`{argument}` failed on elements of .*string.*int32"
+    with pytest.raises(ValueError, match=message):
+      pipeline.dataset()
+
+  @pytest.mark.parametrize(
     "source, message",
     [
       (RANGE(8).repeat(), "`source` is endless"),

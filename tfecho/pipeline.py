@@ -174,8 +174,9 @@ class Pipeline:
     and the prefetch that follow, and where `source` has no threads of its own,
     `options.threading.private_threadpool_size`, the dataset gets some, so that
     reads that wait leave one to the stages behind the echo. The number of
-    batches is not known in advance either; an epoch of `steps_per_epoch` then has as many as a pass without a
-    repeat, and the next epoch goes on where it ended.
+    batches is not known in advance either; an epoch of `steps_per_epoch` then
+    has as many as a pass without a repeat, and the next epoch goes on where it
+    ended.
 
     Args:
       echo_after: "read", "decode", "augment" or "batch". None for no echo,
@@ -236,13 +237,13 @@ class Pipeline:
     data = data.repeat(None if repeat else 1)
     data = data.apply(stages.read(self.read))
     data = data.apply(echo["read"])
-    data = data.apply(stages.mapped(self.decode))
+    data = data.apply(stages.mapped("decode", self.decode))
     data = data.apply(echo["decode"])
-    data = data.apply(stages.mapped(self.augment, seeds.augment))
+    data = data.apply(stages.mapped("augment", self.augment, seeds.augment))
     data = data.apply(echo["augment"])
     data = data.batch(self.batch_size, drop_remainder=self.drop_remainder)
     data = data.apply(echo["batch"])
-    data = data.apply(stages.mapped(self.mix, seeds.mix))
+    data = data.apply(stages.mapped("mix", self.mix, seeds.mix))
     # An echo on stall has to know how much is asked for ahead of the training.
     ahead = stages.BATCHES_AHEAD if on_stall else tf.data.AUTOTUNE
     data = data.prefetch(ahead)

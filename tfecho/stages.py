@@ -1,9 +1,9 @@
 """The stages that `Pipeline` is made of, each as `Dataset.apply` takes it.
 
   data = data.apply(stages.shuffled(10_000, seeds.order))
-  data = data.apply(stages.mapped(decode))
+  data = data.apply(stages.mapped("decode", decode))
   data = data.apply(stages.echoed(4, buffer_size=1024, min_distance=256, ...))
-  data = data.apply(stages.mapped(augment, seeds.augment))
+  data = data.apply(stages.mapped("augment", augment, seeds.augment))
 
 A stage that was left out passes its input on, so that a pipeline reads as one
 column of lines, whichever of its stages are in use.
@@ -124,12 +124,13 @@ def read(function: Callable | None) -> Transformation:
 
   def apply(data: tf.data.Dataset) -> tf.data.Dataset:
     at_once = reads_at_once(private_threads(data))
-    return data.apply(mapped(function, num_parallel_calls=at_once))
+    return data.apply(mapped("read", function, num_parallel_calls=at_once))
 
   return apply
 
 
 def mapped(
+  name: str,
   function: Callable | None,
   seed: int | None = None,
   *,
@@ -138,29 +139,34 @@ def mapped(
   """`Dataset.map` in parallel, with a seed for each element where wanted.
 
   Args:
+    name: of the argument that `function` was given as.
     function: what to call. If it `takes_seed`, it is given an int64 vector of
       two, another one for every element in every epoch.
     seed: what these seeds are drawn from; None for others in every run.
     num_parallel_calls: see `Dataset.map`.
 
   Returns:
-    A function to pass to `tf.data.Dataset.apply`.
+    A function to pass to `tf.data.Dataset.apply`. It raises ValueError with
+    `name` if `function` does not take the elements.
   """
   if function is None:
     return unchanged
-  if not takes_seed(function):
-    return lambda data: data.map(
-      function, num_parallel_calls=num_parallel_calls
-    )
 
   def apply(data: tf.data.Dataset) -> tf.data.Dataset:
-    # A dataset, rather than random ops inside of `function`: its position is
-    # part of the iterator, which can be saved.
-    draws = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
-    seeds = draws.batch(2, drop_remainder=True)
-    return tf.data.Dataset.zip((data, seeds)).map(
-      _called_with_seed(function), num_parallel_calls=num_parallel_calls
-    )
+    spec = data.element_spec
+    call = function
+    if takes_seed(function):
+      # A dataset, rather than random ops inside of `function`: its position is
+      # part of the iterator, which can be saved.
+      draws = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
+      seeds = draws.batch(2, drop_remainder=True)
+      data = tf.data.Dataset.zip((data, seeds))
+      call = _called_with_seed(function)
+    try:
+      return data.map(call, num_parallel_calls=num_parallel_calls)
+    except Exception as error:
+      message = f"`{name}` failed on elements of {spec}: {error}"
+      raise ValueError(message) from error
 
   return apply
 
@@ -270,7 +276,7 @@ def echoed_on_stall(
     # Until all of this is full, requests come as fast as they are served, which
     # says nothing about the training: what waits behind, the batch that is
     # taken, the one in the making, and what a parallel map has begun and what
-    # it has ready. It makes as many calls at once as there are cores or threads.
+    # it has ready. It makes as many calls at once as there are threads.
     in_a_map = 2 * max(cores(), private_threads(data))
     downstream = (BATCHES_AHEAD + 2 + num_batch_maps * in_a_map) * batch_size
     downstream += num_maps * in_a_map

@@ -68,6 +68,9 @@ def echo_on_stall(
   * With `repeat_size` below B batches hold elements twice.
   * A shuffle or a prefetch that fills up asks without end, which looks like a
     stall. Put a shuffle in front, or count what it holds into `warmup`.
+  * Reads that wait hold a thread each, and stages behind this need one: give
+    the dataset more than there are reads at once, by
+    `options.threading.private_threadpool_size`.
   * Put this behind `repeat()`, or the start recurs in every epoch; and never
     put `cache()` behind it.
   * Where upstream is slower than even `max_factor` copies make up for, the

@@ -104,12 +104,12 @@ class _Parts:
     self._stages: dict[str, stages.Transformation] = {
       "source": stages.unchanged,
       "read": stages.read(pipeline.read),
-      "decode": stages.mapped(pipeline.decode),
-      "augment": stages.mapped(pipeline.augment, seeds.augment),
+      "decode": stages.mapped("decode", pipeline.decode),
+      "augment": stages.mapped("augment", pipeline.augment, seeds.augment),
       "batch": lambda data: data.batch(
         pipeline.batch_size, drop_remainder=pipeline.drop_remainder
       ),
-      "mix": stages.mapped(pipeline.mix, seeds.mix),
+      "mix": stages.mapped("mix", pipeline.mix, seeds.mix),
     }
     self._echo = stages.echoed(
       _FACTOR,

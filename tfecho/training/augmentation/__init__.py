@@ -211,7 +211,7 @@ def mapped(
       "`augment` must be an augmentation for the host, got"
       f" {getattr(augment, '__name__', augment)!r}"
     )
-  return stages.mapped(augment, checked_seed(seed))
+  return stages.mapped("augment", augment, checked_seed(seed))
 
 
 def _maker(name: str, side: str, layers: str | None) -> Callable[..., Any]:
