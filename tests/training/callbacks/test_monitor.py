@@ -166,6 +166,12 @@ def test_what_was_not_counted_is_nan(model, examples, stats):
   assert logs["fresh_read"] == [12]
 
 
+def test_stats_that_nothing_counts_in_are_noticed(model, data):
+  monitor = EchoMonitor(tfecho.Stats(), batch_size=4)
+  with pytest.warns(UserWarning, match="`stats` has counted nothing"):
+    fit(model, data, monitor)
+
+
 # --- Where they appear ------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ class EchoMonitor(keras.callbacks.Callback):
   They appear at the end of an epoch, in the progress bar, in `History`, and in
   whatever stands behind this callback: `CSVLogger`, `TensorBoard`. What has not
   been counted is nan: the first three are counted by `echo(..., stats=stats)`,
-  the others by `monitor(stats)`. The time of an epoch ends where its validation
+  the others by `monitor(stats)`; it warns where neither counts. The time of an epoch ends where its validation
   begins; the first one contains the tracing of the model.
 
   Examples that were read ahead, or wait between the echo and the model, are
@@ -112,6 +113,13 @@ class EchoMonitor(keras.callbacks.Callback):
   def _figures(self, now: dict[str, float]) -> dict[str, float]:
     training = self._since(self._at_start, now)
     epoch = self._since(self._at_epoch, now)
+    if not any(training[name] for name in ("read", "emitted", "requests")):
+      warnings.warn(
+        "`stats` has counted nothing in this training: give the same to the"
+        " echo, as in `Pipeline.dataset(..., stats=stats)`, and to"
+        " `tfecho.monitor(stats)`, and train on that",
+        stacklevel=2,
+      )
     seconds = now["time"] - self._at_epoch["time"]
     wait = epoch["wait"] if epoch["requests"] else math.nan
     examples = epoch["requests"] * self._batch_size or math.nan
