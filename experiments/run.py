@@ -14,6 +14,7 @@ end, `result.json` has what it came to. `experiments.compare` compares arms.
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 import sys
@@ -49,7 +50,10 @@ _ARM = flags.DEFINE_enum(
   "name, without unit.",
 )
 _FACTOR = flags.DEFINE_float(
-  "factor", 2.0, "Echoing factor, in copies per fresh example."
+  "factor",
+  2.0,
+  "Echoing factor, in copies per fresh example.",
+  lower_bound=1.0,
 )
 _ECHO_BUFFER = flags.DEFINE_integer(
   "echo_buffer",
@@ -78,8 +82,8 @@ _LENGTH = flags.DEFINE_string(
 _EPOCH = flags.DEFINE_string(
   "epoch",
   "1ep",
-  "Duration, with its unit, from one evaluation and backup to the next; in "
-  "steps, such as 500ba, for an echo on stall.",
+  "Duration, with its unit, from one evaluation and backup to the next. With "
+  "an echo on stall, an epoch has the steps of a pass without an echo.",
 )
 _LEARNING_RATE = flags.DEFINE_float(
   "learning_rate",
@@ -171,12 +175,16 @@ def _learning_rate(workload):
 
 
 def _timeline(workload, arm):
-  return Timeline(
+  pace = functools.partial(
+    Timeline,
     batch_size=_batch_size(workload),
     fresh_examples=workload.train_examples,
-    # How often an echo on stall repeats is known once it has done so.
-    factor=None if arm.on_stall else arm.factor,
   )
+  if not arm.on_stall:
+    return pace(factor=arm.factor)
+  # How often it repeats is known once it has done so. Until then an epoch has
+  # the steps of a pass without an echo.
+  return pace(factor=None, steps_per_epoch=pace().steps_per_epoch)
 
 
 def _batch_size(workload):

@@ -74,6 +74,18 @@ def test_what_is_over_is_not_begun_again(whole):
 
 
 @pytest.mark.one_stack
+def test_an_epoch_of_an_echo_on_stall_is_that_of_a_training_without(
+  native_ops, tmp_path
+):
+  flags = ["--arm=on_stall", "--batch_size=256", "--length=2ep"]
+  done = scripts.run("experiments.run", *flags, f"--output_dir={tmp_path}")
+  assert done.returncode == 0, done.stderr
+  # 1,297 examples make six batches.
+  assert [epoch for epoch, _ in _epochs(tmp_path)] == [0, 1]
+  assert json.loads((tmp_path / "result.json").read_text())["steps"] == 12
+
+
+@pytest.mark.one_stack
 def test_who_reads_is_a_setting_that_is_not_to_change(whole, tmp_path):
   known = (whole / "settings.json").read_text()
   (tmp_path / "settings.json").write_text(known)
