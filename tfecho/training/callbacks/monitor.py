@@ -29,8 +29,9 @@ class EchoMonitor(keras.callbacks.Callback):
   They appear at the end of an epoch, in the progress bar, in `History`, and in
   whatever stands behind this callback: `CSVLogger`, `TensorBoard`. What has not
   been counted is nan: the first three are counted by `echo(..., stats=stats)`,
-  the others by `monitor(stats)`; it warns where neither counts. The time of an epoch ends where its validation
-  begins; the first one contains the tracing of the model.
+  the others by `monitor(stats)`; it warns where neither counts. The time of an
+  epoch ends where its validation begins; the first one contains the tracing of
+  the model.
 
   Examples that were read ahead, or wait between the echo and the model, are
   read or consumed already. Under a distribution strategy the wait is that of
