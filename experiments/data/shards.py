@@ -56,10 +56,10 @@ def load(name, split, decoders, *, url, cycle_length, block_length):
   Raises:
     ValueError: If the data set is not there, or is not kept as TFRecord files.
   """
-  info, folder, read = _found(name, url.rstrip("/"))
+  info, folder = _found(name, url.rstrip("/"))
   features = decoders.extract_features(info.features)
   files = info.splits[split].file_instructions
-  open_file = opener(read)
+  open_file = opener(tfecho.remote.reader())
   data = tf.data.Dataset.from_tensor_slices(_parts(files, folder)).interleave(
     lambda path, skip, take: open_file(path).skip(skip).take(take),
     cycle_length=cycle_length,
@@ -81,7 +81,7 @@ def load(name, split, decoders, *, url, cycle_length, block_length):
 
 @functools.cache
 def _found(name, url):
-  """What describes a data set, the URL of its folder, and what reads there.
+  """What describes a data set, and the URL of its folder.
 
   Once for a process: data that are prepared do not change.
   """
@@ -92,15 +92,14 @@ def _found(name, url):
     builder = tfds.builder(name, data_dir=root)
     here = pathlib.Path(builder.data_dir).relative_to(root)
     folder = f"{url}/{here.as_posix()}"
-    read = tfecho.remote.reader()
     try:
-      contents = read(f"{folder}/{_INFO}").numpy()
+      contents = tfecho.remote.reader()(f"{folder}/{_INFO}").numpy()
     except (OSError, tf.errors.OpError) as error:
       raise ValueError(_missing(name, url, error)) from error
     _check_format(json.loads(contents), folder)
     pathlib.Path(root, _INFO).write_bytes(contents)
     builder.info.read_from_directory(root)
-  return builder.info, folder, read
+  return builder.info, folder
 
 
 def _check_format(info, folder):
