@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments import curves, summary
-from experiments.figures.drawing import COLORS, explain, panels
+from experiments.figures.drawing import COLORS, count_sideways, explain, panels
 
 _PANELS = {"consumed": "fresh examples consumed", "step": "steps"}
 
@@ -22,7 +22,8 @@ def draw(comparison):
     one.axhline(
       summary.targets(runs)[-1], color="black", linewidth=0.5, linestyle=":"
     )
-    one.set(xlabel=unit, xscale="log")
+    one.set_xlabel(unit)
+    count_sideways(one)
   for index, arm in enumerate(runs_of):
     axes[0].plot([], [], **_style(index), label=str(arm))
   axes[0].set_ylabel(

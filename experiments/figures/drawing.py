@@ -103,9 +103,19 @@ def name_ticks(axis, ticks, names=None):
 def count_upwards(axes):
   """Makes the vertical axis one of counts over orders of magnitude."""
   axes.set_yscale("log")
-  axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-  axes.yaxis.set_minor_locator(ticker.NullLocator())
-  axes.yaxis.set_major_formatter("{x:,.0f}")
+  _name_counts(axes.yaxis, (1, 2, 5))
+
+
+def count_sideways(axes):
+  """Likewise the horizontal axis, where there is room for fewer names."""
+  axes.set_xscale("log")
+  _name_counts(axes.xaxis, (1, 3))
+
+
+def _name_counts(axis, leading_digits):
+  axis.set_major_locator(ticker.LogLocator(subs=leading_digits))
+  axis.set_minor_locator(ticker.NullLocator())
+  axis.set_major_formatter("{x:,.0f}")
 
 
 def add_legend(axes, **options):

@@ -10,7 +10,13 @@ from experiments.seeds import Seeds
 ROOT = pathlib.Path(__file__).parents[2]
 RECORDED = [
   f"experiments/results/{name}.jsonl"
-  for name in ("digits", "schedules", "on_stall", "buffers/digits")
+  for name in (
+    "digits",
+    "schedules",
+    "on_stall",
+    "buffers/digits",
+    "fashion/fashion_mnist",
+  )
 ]
 
 

@@ -263,6 +263,9 @@ def test_curves_are_drawn_over_fresh_examples_and_over_steps(make_record):
     [400, pytest.approx(0.6)],
   ]
   assert list(over_steps.lines[0].get_xdata()) == [30, 40]
+  for axes in (over_fresh, over_steps):
+    assert axes.xaxis.get_major_formatter()(30_000) == "30,000"
+    assert axes.xaxis.get_minor_locator()() == []
 
 
 def test_a_falling_factor_is_drawn_beside_those_it_lies_between(make_record):
