@@ -99,7 +99,7 @@ def pipeline(workload, keys, upstream, *, batch_size, seed):
     A pipeline of (ordinals, (inputs, labels)).
   """
   read = _read(workload, upstream)
-  keys = _with_own_threads(keys, workload)
+  keys = keys.apply(stages.with_threads(_threads(workload)))
   return _pipeline(workload, keys, read, batch_size=batch_size, seed=seed)
 
 
@@ -111,7 +111,8 @@ def _cached_pipeline(workload, upstream, *, buffer, batch_size, seed):
   from memory is not fresh.
   """
   read = _read(workload, upstream)
-  at_once = stages.reads_at_once(_threads(workload))
+  threads = _threads(workload)
+  at_once = stages.reads_at_once(threads)
 
   def records(_):
     keys = workload.train().shuffle(_keys_shuffled(workload), seed=seed)
@@ -121,14 +122,8 @@ def _cached_pipeline(workload, upstream, *, buffer, batch_size, seed):
   # Made in a function, every iterator has a cache of its own. In one that they
   # share, the training would find what was looked at before it began.
   source = tf.data.Dataset.from_tensors(0).flat_map(records).repeat()
-  source = _with_own_threads(source, workload)
+  source = source.apply(stages.with_threads(threads))
   return _pipeline(workload, source, None, batch_size=batch_size, seed=seed)
-
-
-def _with_own_threads(source, workload):
-  options = tf.data.Options()
-  options.threading.private_threadpool_size = _threads(workload)
-  return source.with_options(options)
 
 
 def _threads(workload):

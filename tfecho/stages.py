@@ -93,6 +93,13 @@ def private_threads(source: tf.data.Dataset) -> int:
   return source.options().threading.private_threadpool_size or 0
 
 
+def with_threads(count: int) -> Transformation:
+  """Gives a pipeline so many threads of its own."""
+  options = tf.data.Options()
+  options.threading.private_threadpool_size = count
+  return lambda data: data.with_options(options)
+
+
 def with_a_spare_thread(source: tf.data.Dataset) -> tf.data.Dataset:
   """Gives a pipeline without threads of its own one more than cores.
 
@@ -101,9 +108,7 @@ def with_a_spare_thread(source: tf.data.Dataset) -> tf.data.Dataset:
   """
   if private_threads(source) > 0:
     return source
-  options = tf.data.Options()
-  options.threading.private_threadpool_size = cores() + 1
-  return source.with_options(options)
+  return source.apply(with_threads(cores() + 1))
 
 
 def reads_at_once(threads: int) -> int:

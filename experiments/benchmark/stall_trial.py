@@ -24,6 +24,7 @@ import tensorflow as tf
 import tfecho
 from experiments.counting import FreshCounter
 from experiments.upstream import Upstream
+from tfecho import stages
 
 BATCH_SIZE = 8
 STEP_SECONDS = 0.012
@@ -301,9 +302,8 @@ class _Clock(keras.callbacks.Callback):
 
 def monitored(data, stats):
   """Returns the dataset as a training takes it, its waiting timed."""
-  options = tf.data.Options()
-  options.threading.private_threadpool_size = _INPUT_THREADS
-  return data.apply(tfecho.monitor(stats)).with_options(options)
+  data = data.apply(tfecho.monitor(stats))
+  return data.apply(stages.with_threads(_INPUT_THREADS))
 
 
 def seconds_per_example(ratio):

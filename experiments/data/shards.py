@@ -30,6 +30,7 @@ import numpy as np
 import tensorflow as tf
 
 import tfecho
+from tfecho import stages
 from tfecho.remote.records import opener
 
 _INFO = "dataset_info.json"
@@ -69,9 +70,7 @@ def load(name, split, decoders, *, url, cycle_length, block_length):
   )
   count = sum(file.take for file in files)
   data = data.apply(tf.data.experimental.assert_cardinality(count))
-  options = tf.data.Options()
-  options.threading.private_threadpool_size = _READS_AT_ONCE
-  return data.with_options(options).map(
+  return data.apply(stages.with_threads(_READS_AT_ONCE)).map(
     lambda record: features.deserialize_example(
       record, decoders=decoders.decoders
     ),

@@ -27,6 +27,7 @@ import os
 import tensorflow as tf
 
 import tfecho
+from tfecho import stages
 from tfecho.remote import fetching
 
 _NAMES = "names.txt"
@@ -117,10 +118,8 @@ class Own:
     Raises:
       ValueError: If the examples are no images, or there are none.
     """
-    options = tf.data.Options()
-    options.threading.private_threadpool_size = _READS_AT_ONCE
     workload = stored(workload, self.url)
-    keys = workload.train().with_options(options)
+    keys = workload.train().apply(stages.with_threads(_READS_AT_ONCE))
     return dataclasses.replace(workload, train=lambda: keys)
 
   def counts(self):

@@ -147,9 +147,7 @@ class _Parts:
     """What stands before a place, from the source on."""
     data = self.source(share)
     if num_threads is not None:
-      options = tf.data.Options()
-      options.threading.private_threadpool_size = num_threads
-      data = data.with_options(options)
+      data = data.apply(stages.with_threads(num_threads))
     for name in PLACES[: PLACES.index(place) + 1]:
       data = data.apply(self._stages[name])
     # Where an echo of examples reads ahead, each costs a change of threads.
