@@ -40,6 +40,23 @@ def refusing_in_one_line():
     sys.exit(f"error: {error}")
 
 
+@contextlib.contextmanager
+def blaming(flag, mistake=ValueError):
+  """Puts the name of a flag in front of what is wrong with its value.
+
+  Args:
+    flag: Its name, which may end in "=" and the value.
+    mistake: Class of what may be raised inside, or a tuple of them.
+
+  Raises:
+    ValueError: In place of such an error.
+  """
+  try:
+    yield
+  except mistake as error:
+    raise ValueError(f"--{flag}: {error}") from error
+
+
 def _parse(argv):
   try:
     arguments = flags.FLAGS(argv)

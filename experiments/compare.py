@@ -137,10 +137,8 @@ def _factor_schedules():
 
 def _open_results(runs):
   """Opens the file of results, if what is in it can stand beside these runs."""
-  try:
+  with command_line.blaming("output_dir", OSError):
     file = records.RecordFile(pathlib.Path(_OUTPUT_DIR.value, "results.jsonl"))
-  except OSError as error:
-    raise ValueError(f"--output_dir: {error}") from None
   records.check_compatible(file, runs, environment())
   return file
 

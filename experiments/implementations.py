@@ -3,6 +3,7 @@
 import dataclasses
 
 import tfecho.native
+from experiments import command_line
 
 NAMES = ("auto", "native", "graph")
 
@@ -30,8 +31,7 @@ def _resolve(name):
   if name == "auto":
     return "graph" if tfecho.native.try_load() is None else "native"
   if name == "native":
-    try:
+    unavailable = tfecho.native.NativeUnavailableError
+    with command_line.blaming("implementation=native", unavailable):
       tfecho.native.load()
-    except tfecho.native.NativeUnavailableError as error:
-      raise ValueError(f"--implementation=native: {error}") from error
   return name

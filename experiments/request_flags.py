@@ -12,13 +12,12 @@ from absl import flags
 
 from experiments import (
   implementations,
-  planning,
   service_flags,
   training_flags,
   workload_flags,
 )
 from experiments.arms import kinds
-from experiments.planning import MEASURED
+from experiments.request import MEASURED, Request
 
 flags.adopt_module_key_flags(workload_flags)
 flags.adopt_module_key_flags(training_flags)
@@ -99,19 +98,19 @@ WORKERS = flags.DEFINE_integer(
 
 
 def request(*, seeds, upstream_ms=0.0, **options):
-  """Returns the `planning.Request` that the flags make.
+  """Returns the `Request` that the flags make.
 
   Args:
     seeds: Seeds of the runs.
-    upstream_ms: See `planning.Request`.
-    **options: What else `planning.Request` has a default for.
+    upstream_ms: See `Request`.
+    **options: What else `Request` has a default for.
 
   Raises:
     ValueError: If a list has something else than numbers where it needs them.
   """
   workload_flags.use_data_dir()
   targets = _TARGETS.value and numbers("targets", _TARGETS.value)
-  return planning.Request(
+  return Request(
     workload=workload_flags.WORKLOAD.value,
     preset=workload_flags.PRESET.value,
     arms=None if _ARMS.value is None else tuple(_ARMS.value),

@@ -272,12 +272,10 @@ def _batches(workload, arm, service_echo):
   )
   if service_echo is not None:
     service = served.service(service_echo)
-    try:
+    with command_line.blaming("data_service"):
       return service.batches(
         pipeline, arm, implementation=_IMPLEMENTATION.value, echo=echo
       )
-    except ValueError as error:
-      raise ValueError(f"--data_service: {error}") from None
   return pipeline.dataset(
     repeat=True, implementation=_IMPLEMENTATION.value, **echo
   )

@@ -15,6 +15,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from experiments import command_line
 from tfecho.training import optimizers
 
 STRATEGIES = ("mirrored",)
@@ -61,10 +62,8 @@ class TrainingSettings:
     """A function that makes it from a learning rate."""
     arguments = dict(map(_argument, self.optimizer_options))
     make = functools.partial(optimizers.get, self.optimizer, **arguments)
-    try:
+    with command_line.blaming("optimizer"):
       make()  # A mistake is told before anything is trained.
-    except ValueError as error:
-      raise ValueError(f"--optimizer: {error}") from error
     return make
 
   def __str__(self) -> str:

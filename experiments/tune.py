@@ -214,10 +214,8 @@ def _planned_trials():
 
 
 def _open_trials(trials):
-  try:
+  with command_line.blaming("output_dir", OSError):
     file = records.RecordFile(pathlib.Path(_OUTPUT_DIR.value, "trials.jsonl"))
-  except OSError as error:
-    raise ValueError(f"--output_dir: {error}") from None
   varying = (*records.VARYING, "learning_rate")
   records.check_compatible(file, trials, environment(), varying=varying)
   return file

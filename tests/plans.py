@@ -3,8 +3,9 @@
 import dataclasses
 
 from experiments import planning
+from experiments.request import Request
 
-REQUEST = planning.Request(
+REQUEST = Request(
   workload="resnet32_cifar10",
   preset="small",
   arms=("baseline", "after_decode", "after_batch"),

@@ -24,10 +24,8 @@ def main():
 
 
 def _judge():
-  try:
+  with command_line.blaming("results", OSError):
     finished = comparisons.load(_RESULTS.value)
-  except OSError as error:
-    raise ValueError(f"--results: {error}") from None
   return [claims.markdown(recorded) for recorded in claims.group(finished)]
 
 

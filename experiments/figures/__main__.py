@@ -39,18 +39,11 @@ def _load_and_draw():
   if bool(_RESULTS.value) == bool(_STALL.value):
     raise ValueError("--results: needs a file, or else --stall")
   if _STALL.value:
-    return {"stall": stall.draw(json.loads(_read(_STALL.value)))}
-  try:
+    with command_line.blaming("stall", OSError):
+      measured = pathlib.Path(_STALL.value).read_text()
+    return {"stall": stall.draw(json.loads(measured))}
+  with command_line.blaming("results", OSError):
     return figures.draw(comparisons.load(_RESULTS.value))
-  except OSError as error:
-    raise ValueError(f"--results: {error}") from None
-
-
-def _read(path):
-  try:
-    return pathlib.Path(path).read_text()
-  except OSError as error:
-    raise ValueError(f"--stall: {error}") from None
 
 
 if __name__ == "__main__":

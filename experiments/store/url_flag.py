@@ -2,6 +2,7 @@
 
 from absl import flags
 
+from experiments import command_line
 from experiments.store import objects
 
 STORE = flags.DEFINE_string(
@@ -22,7 +23,5 @@ def stored(workload):
   """
   if STORE.value is None:
     return workload
-  try:
+  with command_line.blaming("store"):
     return objects.Own(STORE.value).holding(workload)
-  except ValueError as error:
-    raise ValueError(f"--store: {error}") from error
