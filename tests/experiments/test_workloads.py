@@ -8,6 +8,7 @@ from experiments import workloads
 ALL = [
   ("resnet32_cifar10", "small"),
   pytest.param("resnet32_cifar10", "fashion", marks=needs_fashion_mnist),
+  pytest.param("resnet32_cifar10", "fashion_deep", marks=needs_fashion_mnist),
   ("resnet50_imagenet", "small"),
   pytest.param("transformer_lm1b", "small", marks=needs_addresses),
   pytest.param("transformer_common_crawl", "small", marks=needs_addresses),
@@ -33,6 +34,15 @@ def test_examples_fit_the_model_and_the_validation_set(name, preset):
   inputs, labels = next(iter(batched.repeat()))
   outputs = workload.model()(inputs)
   assert np.isfinite(float(workload.loss()(labels, outputs)))
+
+
+@needs_fashion_mnist
+@pytest.mark.parametrize(
+  "preset, parameters", [("fashion", 78_426), ("fashion_deep", 469_082)]
+)
+def test_fashion_mnist_is_for_networks_of_two_depths(preset, parameters):
+  model = workloads.get("resnet32_cifar10", preset).model()
+  assert model.count_params() == parameters
 
 
 def _augmented(workload, examples):
