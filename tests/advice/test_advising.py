@@ -74,6 +74,11 @@ class TestTable:
       "\nthe earliest place and smallest factor that remove the bottleneck."
     ) in text
 
+  def test_says_how_many_more_steps_the_echo_may_take(self, slow_storage):
+    assert (
+      "worth it if training takes fewer than 4 times as many steps as without"
+    ) in str(advice(slow_storage))
+
   def test_says_what_is_left_where_no_factor_suffices(self, slow_storage):
     text = str(advice(slow_storage, max_factor=2))
     assert "the input still takes 2 times as long as the training" in text

@@ -76,7 +76,10 @@ class Advice:
 
   @property
   def speedup(self) -> float:
-    """Predicted steps per second as recommended, over those without an echo."""
+    """Predicted steps per second as recommended, over those without an echo.
+
+    The echo is worth it if training takes fewer than so many times the steps.
+    """
     return self.measured.baseline.seconds / self.recommended.step_seconds
 
   @property

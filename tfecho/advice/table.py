@@ -88,10 +88,12 @@ def _recommendation(advice: Advice) -> str:
     else "the earliest place and smallest factor that do as much as any; the"
     f" input still takes {left:.2g} times as long as the training"
   )
+  times = f"{advice.speedup:.2g}"
   return (
     f'echo_after="{choice.echo_after}", factor={choice.factor:g}:'
-    f" {_ms(choice.step_seconds)} ms a step, {advice.speedup:.2g} times as"
-    f" fast;\n{why}."
+    f" {_ms(choice.step_seconds)} ms a step, {times} times as fast;\n{why}.\n"
+    f"That is worth it if training takes fewer than {times} times as many steps"
+    " as without an echo."
   )
 
 
