@@ -57,6 +57,20 @@ def blaming(flag, mistake=ValueError):
     raise ValueError(f"--{flag}: {error}") from error
 
 
+def numbers(flag, values):
+  """Returns the values of a flag as floats.
+
+  Raises:
+    ValueError: If one of them is no number.
+  """
+  try:
+    return tuple(float(value) for value in values)
+  except ValueError:
+    raise ValueError(
+      f"--{flag}: must be numbers, got {','.join(values)}"
+    ) from None
+
+
 def _parse(argv):
   try:
     arguments = flags.FLAGS(argv)

@@ -128,7 +128,7 @@ def _upstream_ms():
 def _factor_schedules():
   schedules = []
   for text in _FACTOR_SCHEDULE.value:
-    pair = request_flags.numbers("factor_schedule", text.split(":"))
+    pair = command_line.numbers("factor_schedule", text.split(":"))
     if len(pair) != 2:
       raise ValueError(f"--factor_schedule: must be FIRST:LAST, got {text}")
     schedules.append(pair)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from absl import flags
 
 from experiments import (
+  command_line,
   implementations,
   service_flags,
   training_flags,
@@ -109,12 +110,12 @@ def request(*, seeds, upstream_ms=0.0, **options):
     ValueError: If a list has something else than numbers where it needs them.
   """
   workload_flags.use_data_dir()
-  targets = _TARGETS.value and numbers("targets", _TARGETS.value)
+  targets = _TARGETS.value and command_line.numbers("targets", _TARGETS.value)
   return Request(
     workload=workload_flags.WORKLOAD.value,
     preset=workload_flags.PRESET.value,
     arms=None if _ARMS.value is None else tuple(_ARMS.value),
-    factors=numbers("factors", _FACTORS.value),
+    factors=command_line.numbers("factors", _FACTORS.value),
     seeds=tuple(seeds),
     measure=tuple(_MEASURE.value),
     targets=targets,
@@ -130,17 +131,3 @@ def request(*, seeds, upstream_ms=0.0, **options):
     service_echo=service_flags.echo(),
     **options,
   )
-
-
-def numbers(flag, values):
-  """Returns the values of a flag as floats.
-
-  Raises:
-    ValueError: If one of them is no number.
-  """
-  try:
-    return tuple(float(value) for value in values)
-  except ValueError:
-    raise ValueError(
-      f"--{flag}: must be numbers, got {','.join(values)}"
-    ) from None

@@ -191,7 +191,7 @@ def quasi_random_rates(count, *, lowest, highest):
 
 def _rates():
   if _GRID.value is not None:
-    return request_flags.numbers("grid", _GRID.value)
+    return command_line.numbers("grid", _GRID.value)
   lowest, highest = _LOWEST_RATE.value, _HIGHEST_RATE.value
   if not 0 < lowest < highest < float("inf"):
     raise ValueError(

@@ -30,6 +30,7 @@ from experiments.claims import (
   wall_time,
 )
 from experiments.claims.evidence import Recorded
+from experiments.markdown import table
 
 _CLAIMS = (
   placement.judge,
@@ -71,13 +72,11 @@ def judge(recorded):
 
 def markdown(recorded):
   """Returns the verdicts as a table in Markdown, under whose they are."""
-  rows = [
+  verdicts = table(
     ("claim", "verdict", "what the records say", "what would test the rest"),
-    ("---",) * 4,
-    *(
+    [
       (f"{number}. {v.claim}", v.answer, v.found or "-", v.missing or "-")
       for number, v in enumerate(judge(recorded), 1)
-    ),
-  ]
-  table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-  return f"{recorded.title}\n\n{table}\n"
+    ],
+  )
+  return f"{recorded.title}\n\n{verdicts}\n"

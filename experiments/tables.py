@@ -1,0 +1,144 @@
+"""Prints recorded runs as tables in Markdown, a row per arm.
+
+python -m experiments.tables --results=a.jsonl,b.jsonl --targets=0.83,0.84
+
+Medians over the seeds, with the smallest and the largest in brackets. A target
+that so many seeds missed that the median did is "missed", as is the largest of
+those where one did.
+"""
+
+from __future__ import annotations
+
+import math
+
+from absl import flags
+
+from experiments import (
+  command_line,
+  comparisons,
+  markdown,
+  records,
+  summary,
+)
+
+_RESULTS = flags.DEFINE_list(
+  "results",
+  None,
+  "Paths of files of recorded runs, a comma-separated list.",
+  required=True,
+)
+_TARGETS = flags.DEFINE_list(
+  "targets",
+  [],
+  "Which of the targets to show, values of the validation metric, a "
+  "comma-separated list. Default: the hardest that the baseline reaches under "
+  "every seed.",
+)
+
+
+def main():
+  with command_line.refusing_in_one_line():
+    with command_line.blaming("results", OSError):
+      finished = comparisons.load(_RESULTS.value)
+    shown = tables(finished, command_line.numbers("targets", _TARGETS.value))
+  print("\n\n".join(shown))
+
+
+def tables(finished, targets=()):
+  """Returns every comparison as a table, under a line if there are several.
+
+  Args:
+    finished: List of records, each run once.
+    targets: Those to show, of the runs that were to reach one; by default the
+      hardest that the baseline reaches under every seed.
+
+  Raises:
+    ValueError: If a target was not recorded.
+  """
+  compared = [
+    *(
+      (one, _to_target(one.runs, targets or _own(one.runs)))
+      for one in comparisons.split(finished, "target")
+      if summary.by_arm(one.runs)
+    ),
+    *(
+      (one, _final(one.runs)) for one in comparisons.split(finished, "final")
+    ),
+  ]
+  return [
+    f"{one.name}:\n\n{table}" if one.name else table for one, table in compared
+  ]
+
+
+def _own(runs):
+  target = summary.own_target(runs)
+  return summary.targets(runs)[:1] if target is None else [target]
+
+
+def _to_target(runs, targets):
+  for target in targets:
+    if target not in summary.targets(runs):
+      raise ValueError(
+        f"--targets: must be some of {summary.targets(runs)}, got {target:g}"
+      )
+  header = ["arm", "learning rate"]
+  for target in targets:
+    header += [f"fresh examples to {target:g}", "gain"]
+  header.append(f"steps to {targets[-1]:g}")
+  by_target = [summary.to_target(runs, target) for target in targets]
+  rates = _rates(runs)
+  return markdown.table(
+    header,
+    [
+      [
+        str(cells[0].arm),
+        rates[cells[0].arm],
+        *(text for cell in cells for text in _needed(cell)),
+        _count(cells[-1].steps),
+      ]
+      for cells in zip(*by_target)
+    ],
+  )
+
+
+def _needed(row):
+  return _count(row.consumed), "-" if row.gain is None else f"{row.gain:.2f}x"
+
+
+def _final(runs):
+  rows = summary.final(runs)
+  rates = _rates(runs)
+  measured = f"{summary.metric_name(runs)} after {rows[0].steps:,} steps"
+  return markdown.table(
+    ["arm", "learning rate", measured, "fresh examples"],
+    [
+      [row.name, rates[row.arm], _metric(row.metric), _count(row.consumed)]
+      for row in rows
+    ],
+  )
+
+
+def _rates(runs):
+  """From an arm to its learning rate."""
+  settings = map(records.settings_of, runs)
+  return {run.arm: f"{run.learning_rate:g}" for run in settings}
+
+
+def _count(spread):
+  return _shown(spread, "{:,.0f}")
+
+
+def _metric(spread):
+  return _shown(spread, "{:.3f}")
+
+
+def _shown(spread, form):
+  median, low, high = (
+    form.format(value) if math.isfinite(value) else "missed"
+    for value in (spread.median, spread.low, spread.high)
+  )
+  return median if low == high else f"{median} ({low}-{high})"
+
+
+if __name__ == "__main__":
+  command_line.run(main)
