@@ -9,13 +9,15 @@ with records.RecordFile(path) as file:
 A line is written in one piece and only once its run is over, so an interrupted
 comparison keeps what it has. A last line that was cut off is reported and taken
 away; any other line that does not parse stops with its number, because nobody
-can say what else is wrong with the file.
+can say what else is wrong with the file. JSON has no infinity: a metric that is
+infinitely bad, of a training that diverged, is `null` in the file.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import pathlib
 
@@ -119,7 +121,7 @@ class RecordFile:
 
   def append(self, record):
     """Adds a record; once this returns, it is on the disk."""
-    line = json.dumps(record, allow_nan=False) + "\n"
+    line = json.dumps(_with_nulls(record), allow_nan=False) + "\n"
     self._stream.write(line.encode())
     self._stream.flush()
     os.fsync(self._stream.fileno())
@@ -210,8 +212,29 @@ def _parse(line, path, number):
     for name in _FIELDS + _RESULTS:
       record[name]
     settings_of(record)
+    return _without_nulls(record)
   except (ValueError, TypeError, KeyError) as error:
     raise ValueError(
       f"{path}:{number}: not the record of a run: {error!r}"
     ) from error
-  return record
+
+
+def _with_nulls(record):
+  return _with_metrics(record, lambda x: None if math.isinf(x) else x)
+
+
+def _without_nulls(record):
+  return _with_metrics(record, lambda x: math.inf if x is None else x)
+
+
+def _with_metrics(record, change):
+  """Returns a record with every metric changed that may be infinite.
+
+  Where a target is reached it is not.
+  """
+  counts, curve = record["counts"], record["curve"]
+  return {
+    **record,
+    "counts": {**counts, "metric": change(counts["metric"])},
+    "curve": {**curve, "metric": [change(x) for x in curve["metric"]]},
+  }

@@ -233,7 +233,7 @@ def _final_table(finished):
       (
         row.name,
         str(row.runs),
-        _spread(row.metric, digits=4),
+        _spread(row.metric, digits=4, never="diverged"),
         _number(row.steps),
         _spread(row.consumed),
       )
@@ -366,16 +366,16 @@ def _best(row):
   return "" if row.reached == row.runs else f" (best {row.best:g})"
 
 
-def _spread(spread, *, digits=0):
-  median = _number(spread.median, digits)
-  if spread.low == spread.high:
-    return median
-  low, high = _number(spread.low, digits), _number(spread.high, digits)
-  return f"{median} ({low}-{high})"
+def _spread(spread, *, digits=0, never="not reached"):
+  median, low, high = (
+    _number(value, digits, never)
+    for value in (spread.median, spread.low, spread.high)
+  )
+  return median if low == high else f"{median} ({low}-{high})"
 
 
-def _number(value, digits=0):
-  return "not reached" if math.isinf(value) else f"{value:,.{digits}f}"
+def _number(value, digits=0, never="not reached"):
+  return never if math.isinf(value) else f"{value:,.{digits}f}"
 
 
 def _times(factor):

@@ -10,6 +10,7 @@ result["to_target"]["0.99"]      # the same where the target was reached
 from __future__ import annotations
 
 import functools
+import math
 import time
 
 import keras
@@ -173,6 +174,7 @@ class _Course(keras.callbacks.Callback):
     self._upstream = upstream
     self._store = store
     self._on_evaluation = on_evaluation
+    self._maximize = workload.maximize
     self._log = FeedLog()
     self._fresh = FreshCounter()
     self._step = 0
@@ -210,7 +212,7 @@ class _Course(keras.callbacks.Callback):
       "consumed": self._fresh.consumed,
       "trained": self._fresh.trained,
       "seconds": round(time.perf_counter() - self._start, 3),
-      "metric": round(logs["val_metric"], 6),
+      "metric": round(self._judged(logs["val_metric"]), 6),
     }
     self._fetched_until = self._fetched()
     for column in COLUMNS:
@@ -239,6 +241,12 @@ class _Course(keras.callbacks.Callback):
         for name, count in self._fetched_until.items()
       },
     }
+
+  def _judged(self, metric):
+    """The metric; as bad as can be where a training that diverged has none."""
+    if not math.isnan(metric):
+      return metric
+    return 0.0 if self._maximize else math.inf
 
   def _fetched(self):
     """What the store has been asked for, if there is one."""

@@ -15,6 +15,7 @@ where an interrupted search goes on.
 from __future__ import annotations
 
 import collections
+import math
 import pathlib
 import statistics
 import warnings
@@ -142,10 +143,14 @@ def _cost(trials):
 
 
 def _shown(trials):
-  """What the trials of a rate gave: the metric, or fresh examples."""
-  if trials[0]["settings"]["measure"] == "final":
-    return round(_final_metric(trials), 4)
-  return round(_cost(trials))
+  """What the trials of a rate gave: fresh examples, or the metric.
+
+  None if one of them diverged.
+  """
+  if trials[0]["settings"]["measure"] != "final":
+    return round(_cost(trials))
+  metric = _final_metric(trials)
+  return round(metric, 4) if math.isfinite(metric) else None
 
 
 def _final_metric(trials):

@@ -22,7 +22,12 @@ def draw(comparison):
     draw_row(axes, position, Seeds.of(row.metrics))
   metric = summary.metric_name(comparison.runs)
   axes.set_xlabel(f"{metric} after {rows[0].steps:,} steps")
-  names = [f"{row.name}, {row.consumed.median:,.0f} fresh" for row in rows]
-  name_rows(axes, names)
+  name_rows(axes, [_name(row) for row in rows])
   explain(figure, [comparison])
   return figure
+
+
+def _name(row):
+  diverged = len(Seeds.of(row.metrics).missed)
+  name = f"{row.name}, {row.consumed.median:,.0f} fresh"
+  return f"{name} ({diverged} diverged)" if diverged else name

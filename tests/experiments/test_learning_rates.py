@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -126,6 +127,18 @@ def test_tuning_for_the_final_metric_takes_the_best(make_record):
     for rate, metric in [(0.1, 0.7), (0.2, 0.9), (0.3, 0.8)]
   ]
   assert tune.entry(trials)["learning_rate"] == 0.2
+
+
+def test_tuning_does_not_take_a_rate_at_which_training_diverges(make_record):
+  trials = []
+  for rate, metric in [(0.1, 4.5), (0.2, 4.0), (0.3, math.inf)]:
+    trial = make_record(measure="final", learning_rate=rate, metric=metric)
+    trial["metric"]["maximize"] = False
+    trials.append(trial)
+  entry = tune.entry(trials)
+  assert entry["learning_rate"] == 0.2
+  assert entry["trials"] == {"0.1": 4.5, "0.2": 4.0, "0.3": None}
+  json.dumps(entry, allow_nan=False)
 
 
 def test_tuning_says_under_what_augmentation_it_was(make_record):

@@ -1,4 +1,5 @@
 import html.parser
+import math
 import re
 
 import pytest
@@ -133,6 +134,23 @@ def test_runs_of_which_none_arrived_make_a_report(make_record, tmp_path):
   report.write([make_record(metric=0.1), *missed, slow], tmp_path)
   assert (tmp_path / "fresh_to_target.png").exists()
   assert "not reached" in (tmp_path / "report.html").read_text()
+
+
+def test_a_run_that_diverged_is_in_the_report(make_record, tmp_path):
+  for settings in ({"measure": "final"}, {}):
+    finished = [
+      make_record(seed=seed, metric=metric, targets=(5.0, 4.0), **settings)
+      for seed, metric in enumerate([4.5, 4.2, math.inf])
+    ]
+    for run in finished:
+      run["metric"]["maximize"] = False
+      run["to_target"] = {"5": None, "4": None}
+    printed = report.write(finished, tmp_path)
+    if settings:
+      assert "4.5000 (4.2000-diverged)" in printed
+      (axes,) = figures.draw(finished)["final"].axes
+      (label,) = [text.get_text() for text in axes.get_yticklabels()]
+      assert label == "baseline, 800 fresh (1 diverged)"
 
 
 def test_runs_too_short_for_a_curve_make_a_report(make_record, tmp_path):

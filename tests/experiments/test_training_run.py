@@ -2,10 +2,11 @@ import dataclasses
 import json
 import math
 
+import keras
 import numpy as np
 import pytest
 
-from experiments import records, training_run
+from experiments import records, training_run, workloads
 from tfecho.training import Duration
 
 
@@ -43,6 +44,34 @@ def test_a_run_for_the_final_metric_goes_on_to_its_end(make_settings):
   counts = training_run.run(settings)["counts"]
   assert counts["step"] == 9  # and is evaluated there, though 9 is odd
   assert counts["consumed"] == 72
+
+
+class _NoNumber(keras.metrics.Mean):
+  def update_state(self, labels, outputs):
+    super().update_state(math.nan)
+
+
+@pytest.mark.parametrize("maximize, worst", [(True, 0.0), (False, math.inf)])
+def test_a_run_that_diverges_is_as_bad_as_can_be_and_goes_into_a_record(
+  make_settings, monkeypatch, tmp_path, maximize, worst
+):
+  workload = dataclasses.replace(
+    workloads.get("resnet32_cifar10", "small"),
+    metric=_NoNumber,
+    maximize=maximize,
+  )
+  monkeypatch.setattr(workloads, "get", lambda name, preset, **_: workload)
+  settings = make_settings(max_steps=6)
+  result = training_run.run(settings)
+  assert result["curve"]["metric"] == [worst] * 3
+  assert set(result["to_target"].values()) == {None}
+  record = records.make(settings, {}, result)
+  with records.RecordFile(tmp_path / "results.jsonl") as file:
+    file.append(record)
+  (loaded,) = records.load(file.path)
+  assert loaded == record
+  text = file.path.read_text()
+  json.loads(text, parse_constant=pytest.fail)  # Of what only Python reads.
 
 
 @pytest.mark.one_stack
