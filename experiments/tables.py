@@ -2,14 +2,10 @@
 
 python -m experiments.tables --results=a.jsonl,b.jsonl --targets=0.83,0.84
 
-Medians over the seeds, with the smallest and the largest in brackets. A target
-that so many seeds missed that the median did is "missed", as is the largest of
-those where one did.
+Medians over the seeds, with the smallest and the largest in brackets.
 """
 
 from __future__ import annotations
-
-import math
 
 from absl import flags
 
@@ -20,6 +16,7 @@ from experiments import (
   records,
   summary,
 )
+from experiments.formatting import spread, times
 
 _RESULTS = flags.DEFINE_list(
   "results",
@@ -94,7 +91,7 @@ def _to_target(runs, targets):
         str(cells[0].arm),
         rates[cells[0].arm],
         *(text for cell in cells for text in _needed(cell)),
-        _count(cells[-1].steps),
+        spread(cells[-1].steps),
       ]
       for cells in zip(*by_target)
     ],
@@ -102,7 +99,7 @@ def _to_target(runs, targets):
 
 
 def _needed(row):
-  return _count(row.consumed), "-" if row.gain is None else f"{row.gain:.2f}x"
+  return spread(row.consumed), times(row.gain)
 
 
 def _final(runs):
@@ -112,7 +109,12 @@ def _final(runs):
   return markdown.table(
     ["arm", "learning rate", measured, "fresh examples"],
     [
-      [row.name, rates[row.arm], _metric(row.metric), _count(row.consumed)]
+      [
+        row.name,
+        rates[row.arm],
+        spread(row.metric, digits=3, never="diverged"),
+        spread(row.consumed),
+      ]
       for row in rows
     ],
   )
@@ -122,22 +124,6 @@ def _rates(runs):
   """From an arm to its learning rate."""
   settings = map(records.settings_of, runs)
   return {run.arm: f"{run.learning_rate:g}" for run in settings}
-
-
-def _count(spread):
-  return _shown(spread, "{:,.0f}")
-
-
-def _metric(spread):
-  return _shown(spread, "{:.3f}")
-
-
-def _shown(spread, form):
-  median, low, high = (
-    form.format(value) if math.isfinite(value) else "missed"
-    for value in (spread.median, spread.low, spread.high)
-  )
-  return median if low == high else f"{median} ({low}-{high})"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from absl.testing import flagsaver
 from datasets import needs_addresses
 from plans import plan
 
-from experiments import feeding, records, report, training_run
+from experiments import feeding, records, report_tables, training_run
 from experiments import workloads as all_workloads
 from experiments.store import objects, process, runs, server, url_flag
 from experiments.upstream import Upstream
@@ -135,7 +135,8 @@ def test_a_store_of_ones_own_is_compared_by_time_and_fresh_examples(
   [row] = runs.summarize([record])
   assert (row.requests, row.kilobytes) == (None, None)
   assert row.consumed.median == result["counts"]["consumed"] > 0
-  [table] = [t for t in report.tables([record]) if "object store" in t.title]
+  shown = report_tables.tables([record])
+  [table] = [t for t in shown if "object store" in t.title]
   assert table.rows[0][2] == str(tmp_path)
   assert table.rows[0][4:6] == ("-", "-")
 
@@ -280,7 +281,7 @@ def test_times_include_that_until_the_first_batch(finished):
 
 
 def test_the_report_has_what_was_fetched(finished):
-  [table] = report.tables(finished)
+  [table] = report_tables.tables(finished)
   assert "object store" in table.title
   assert [row[:5] for row in table.rows] == [
     ("baseline", "1/1", "30 ms", "800", "900"),
