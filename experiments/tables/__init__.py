@@ -1,4 +1,4 @@
-"""Prints recorded runs as tables in Markdown, a row per arm.
+"""Recorded runs as tables in Markdown, a row per arm.
 
 python -m experiments.tables --results=a.jsonl,b.jsonl --targets=0.83,0.84
 
@@ -7,38 +7,8 @@ Medians over the seeds, with the smallest and the largest in brackets.
 
 from __future__ import annotations
 
-from absl import flags
-
-from experiments import (
-  command_line,
-  comparisons,
-  markdown,
-  records,
-  summary,
-)
+from experiments import comparisons, markdown, records, summary
 from experiments.formatting import spread, times
-
-_RESULTS = flags.DEFINE_list(
-  "results",
-  None,
-  "Paths of files of recorded runs, a comma-separated list.",
-  required=True,
-)
-_TARGETS = flags.DEFINE_list(
-  "targets",
-  [],
-  "Which of the targets to show, values of the validation metric, a "
-  "comma-separated list. Default: the hardest that the baseline reaches under "
-  "every seed.",
-)
-
-
-def main():
-  with command_line.refusing_in_one_line():
-    with command_line.blaming("results", OSError):
-      finished = comparisons.load(_RESULTS.value)
-    shown = tables(finished, command_line.numbers("targets", _TARGETS.value))
-  print("\n\n".join(shown))
 
 
 def tables(finished, targets=()):
@@ -124,7 +94,3 @@ def _rates(runs):
   """From an arm to its learning rate."""
   settings = map(records.settings_of, runs)
   return {run.arm: f"{run.learning_rate:g}" for run in settings}
-
-
-if __name__ == "__main__":
-  command_line.run(main)
