@@ -39,8 +39,10 @@ flags.adopt_module_key_flags(url_flag)
 _SEEDS = flags.DEFINE_integer(
   "seeds",
   3,
-  "Number of seeds, a count of runs per arm; the seeds are 0, 1, 2 and so on.",
+  "Number of seeds, a count of runs per arm; the seeds are 0, 1, 2 and so on, "
+  "below those that learning rates are tuned with.",
   lower_bound=1,
+  upper_bound=learning_rates.FIRST_SEED,
 )
 _UPSTREAM_MS = flags.DEFINE_float(
   "upstream_ms",
@@ -88,18 +90,20 @@ _OUTPUT_DIR = flags.DEFINE_string(
 
 def main():
   with command_line.refusing_in_one_line():
-    runs = _planned_runs()
+    rates = learning_rates.load(
+      _LEARNING_RATES.value or learning_rates.DEFAULT_PATH
+    )
+    runs = _planned_runs(rates)
     file = _open_results(runs)
   with file:
     campaign.finish(file, runs, processes=request_flags.WORKERS.value)
-  print(report.write(file.records, file.path.parent))
+  print(report.write(file.records, file.path.parent, rates=rates))
   logging.info("%s has all of this", file.path.with_name("report.html"))
 
 
-def _planned_runs():
+def _planned_runs(rates):
   """Returns the runs that the flags ask for, if they make sense."""
-  path = _LEARNING_RATES.value or learning_rates.DEFAULT_PATH
-  find = functools.partial(learning_rates.find, learning_rates.load(path))
+  find = functools.partial(learning_rates.find, rates)
   request = request_flags.request(
     seeds=range(_SEEDS.value),
     upstream_ms=_upstream_ms(),

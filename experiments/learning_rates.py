@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import pathlib
 
 DEFAULT_PATH = pathlib.Path(__file__).with_name("learning_rates.json")
+
+# Seeds of trials count from here, those of comparisons from 0 and not so far: a
+# rate must not be judged by the seeds that it was chosen for.
+FIRST_SEED = 1_000
 
 _COMMON = ("workload", "preset", "batch_size", "measure")
 
@@ -32,7 +37,7 @@ def load(path):
     ) from error
 
 
-def find(entries, arm, *, optimizer=None, augmentation=None, **common):
+def find(entries, arm, **settings):
   """Returns the learning rate that was tuned for an arm.
 
   A factor that was not tuned takes the rate of the nearest one of its kind, and
@@ -41,9 +46,9 @@ def find(entries, arm, *, optimizer=None, augmentation=None, **common):
   Args:
     entries: What `load` returned.
     arm: An `Arm`.
-    optimizer: Name of the optimizer; None for the workload's.
-    augmentation: What is done behind the workload's own; None for nothing.
-    **common: `workload`, `preset`, `batch_size` and `measure`.
+    **settings: `workload`, `preset`, `batch_size` and `measure`; `optimizer`,
+      its name, and `augmentation`, what is done behind the workload's own, if
+      there are any.
 
   Returns:
     A float.
@@ -51,6 +56,49 @@ def find(entries, arm, *, optimizer=None, augmentation=None, **common):
   Raises:
     ValueError: If nothing was tuned for this kind of arm under these settings.
   """
+  return _entry(entries, arm, **settings)["learning_rate"]
+
+
+def of_run(entries, settings):
+  """Returns the entry that a run has its learning rate from, or None.
+
+  Args:
+    entries: What `load` returned.
+    settings: `RunSettings`.
+  """
+  try:
+    entry = _entry(
+      entries,
+      settings.arm,
+      optimizer=settings.training.optimizer,
+      augmentation=settings.augmentation,
+      **{name: getattr(settings, name) for name in _COMMON},
+    )
+  except ValueError:
+    return None
+  # Since the run was made, it may have been tuned once more.
+  return entry if entry["learning_rate"] == settings.learning_rate else None
+
+
+def update(path, entries):
+  """Puts entries into a file, in place of those for the same arm.
+
+  Args:
+    path: Of the file; it is made if there is none.
+    entries: List of dicts as `load` returns them.
+  """
+  path = pathlib.Path(path)
+  kept = {_key(e): e for e in (load(path) if path.exists() else [])}
+  kept.update({_key(e): e for e in entries})
+  text = json.dumps({"entries": [kept[k] for k in sorted(kept)]}, indent=1)
+  # Whoever reads it finds all of it, also if this is killed here.
+  unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+  unfinished.write_text(text + "\n")
+  unfinished.replace(path)
+
+
+def _entry(entries, arm, *, optimizer=None, augmentation=None, **common):
+  """The entry that an arm has its rate from."""
   assert set(common) == set(_COMMON)
   for wanted in (
     {**common, "optimizer": optimizer, "kind": kind, "augmentation": extra}
@@ -66,24 +114,9 @@ def find(entries, arm, *, optimizer=None, augmentation=None, **common):
       + ", ".join(f"{name}={value}" for name, value in wanted.items())
       + ": run `python -m experiments.tune`"
     )
-  nearest = min(
+  return min(
     tuned, key=lambda e: abs(math.log(e["factor"]) - math.log(arm.factor))
   )
-  return nearest["learning_rate"]
-
-
-def update(path, entries):
-  """Puts entries into a file, in place of those for the same arm.
-
-  Args:
-    path: Of the file; it is made if there is none.
-    entries: List of dicts as `load` returns them.
-  """
-  path = pathlib.Path(path)
-  kept = {_key(e): e for e in (load(path) if path.exists() else [])}
-  kept.update({_key(e): e for e in entries})
-  text = json.dumps({"entries": [kept[k] for k in sorted(kept)]}, indent=1)
-  path.write_text(text + "\n")
 
 
 def _matching(entries, wanted):

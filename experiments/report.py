@@ -18,12 +18,13 @@ from experiments import figures, report_tables, summary
 _TEMPLATES = pathlib.Path(__file__).with_name("templates")
 
 
-def write(finished, output_dir):
+def write(finished, output_dir, *, rates=()):
   """Writes figures and `report.html`; returns the tables as text.
 
   Args:
     finished: List of records, of runs that compare.
     output_dir: Path of a directory that exists.
+    rates: Entries as `learning_rates.load` returns them.
 
   Returns:
     The tables of the report, ready to print.
@@ -31,6 +32,7 @@ def write(finished, output_dir):
   drawn = figures.draw(finished)
   figures.save(drawn, output_dir)
   shown = report_tables.tables(finished)
+  shown.append(report_tables.learning_rates(finished, rates))
   page = html(shown, drawn, finished)
   pathlib.Path(output_dir, "report.html").write_text(page, encoding="utf-8")
   trained = ", ".join(summary.descriptions(finished))

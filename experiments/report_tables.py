@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from experiments import curves, pacing, summary
+from experiments import curves, pacing, records, summary
 from experiments.formatting import number, spread, times
+from experiments.learning_rates import of_run
 from experiments.store import runs as stored_runs
 
 
@@ -51,6 +52,36 @@ def tables(finished):
   if stored_runs.summarize(finished):
     shown.append(_stored_table(finished))
   return shown
+
+
+def learning_rates(finished, rates):
+  """Returns a `Table` of them, and of how each was found.
+
+  Args:
+    finished: List of records.
+    rates: Entries as `learning_rates.load` returns them.
+  """
+  runs = map(records.settings_of, summary.in_order(finished))
+  by_arm = {(run.measure, run.arm): run for run in runs}
+  return Table(
+    title="Learning rates, tuned for every arm by itself",
+    header=("arm", "measure", "learning rate", "what each that was tried gave"),
+    rows=[
+      (
+        str(run.arm),
+        run.measure,
+        f"{run.learning_rate:g}",
+        _tried(of_run(rates, run)),
+      )
+      for run in by_arm.values()
+    ],
+    notes=(
+      "Tried under seeds that no run here has. Gave: fresh examples, the "
+      "geometric mean over all targets",
+      "and seeds, a missed target counting as twice the run; or the final "
+      "metric, their mean.",
+    ),
+  )
 
 
 def _to_target_table(finished):
@@ -277,6 +308,17 @@ def _stored_table(finished):
       "Seconds and waiting include the time until there is a first batch.",
     ),
   )
+
+
+def _tried(entry):
+  trials = entry and entry.get("trials")
+  if not trials:
+    return "-"
+  return "; ".join(f"{rate}: {_gave(value)}" for rate, value in trials.items())
+
+
+def _gave(value):
+  return "diverged" if value is None else f"{value:,}"
 
 
 def _counted(row):

@@ -38,6 +38,9 @@ _FACTORS = flags.DEFINE_list(
   "example, 1 or more; every arm but the baseline and `on_stall`, which makes "
   "up to 8, is run with each.",
 )
+# As `experiments.run` calls them, which trains one.
+flags.DEFINE_alias("arm", "arms")
+flags.DEFINE_alias("factor", "factors")
 _MEASURE = flags.DEFINE_list(
   "measure",
   ["target"],

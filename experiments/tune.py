@@ -34,9 +34,6 @@ from experiments import (
 )
 from experiments.environment import environment
 
-# Above the seeds of any comparison, which count from 0.
-_FIRST_SEED = 1_000
-
 _MISSED = 2
 
 _SEQUENCE = 0  # Of the quasi-random rates: which of them, without unit.
@@ -71,7 +68,8 @@ _GRID = flags.DEFINE_list(
 _SEEDS = flags.DEFINE_integer(
   "seeds",
   3,
-  f"Number of seeds, a count of runs per arm and rate, from {_FIRST_SEED} up.",
+  "Number of seeds, a count of runs per arm and rate, from "
+  f"{learning_rates.FIRST_SEED} up.",
   lower_bound=1,
 )
 _OUTPUT_DIR = flags.DEFINE_string(
@@ -89,8 +87,10 @@ _LEARNING_RATES = flags.DEFINE_string(
 
 
 def main():
+  rates = pathlib.Path(_LEARNING_RATES.value or learning_rates.DEFAULT_PATH)
   with command_line.refusing_in_one_line():
-    trials = _planned_trials()
+    _check_writable(rates)
+    trials = planned_trials()
     file = _open_trials(trials)
   with file:
     campaign.finish(file, trials, processes=request_flags.WORKERS.value)
@@ -100,10 +100,7 @@ def main():
     settings = records.settings_of(record)
     if settings in wanted:
       groups[settings.measure, settings.arm].append(record)
-  learning_rates.update(
-    _LEARNING_RATES.value or learning_rates.DEFAULT_PATH,
-    [entry(group) for group in groups.values()],
-  )
+  learning_rates.update(rates, [entry(group) for group in groups.values()])
 
 
 def entry(trials):
@@ -206,16 +203,28 @@ def _rates():
   return quasi_random_rates(_TRIALS.value, lowest=lowest, highest=highest)
 
 
-def _planned_trials():
-  request = request_flags.request(
-    seeds=range(_FIRST_SEED, _FIRST_SEED + _SEEDS.value)
-  )
+def planned_trials():
+  """Returns the `RunSettings` of all trials: as many, and alike, for each arm.
+
+  Raises:
+    ValueError: If the flags make no sense.
+  """
+  first = learning_rates.FIRST_SEED
+  request = request_flags.request(seeds=range(first, first + _SEEDS.value))
   trials = [
     trial
     for rate in _rates()
     for trial in planning.plan(request, lambda *_, rate=rate, **__: rate)
   ]
   return implementations.resolve(trials)
+
+
+def _check_writable(rates):
+  """Finds out before any trial what would stop the search behind the last."""
+  with command_line.blaming("learning_rates", OSError):
+    rates.parent.mkdir(parents=True, exist_ok=True)
+  if rates.exists():
+    learning_rates.load(rates)
 
 
 def _open_trials(trials):

@@ -86,6 +86,7 @@ def test_other_settings_do_not_mix_with_what_is_there(finished):
   [
     ("--factors=4,x", ["--factors", "4,x"]),
     ("--seeds=0", ["--seeds", "0"]),
+    ("--seeds=1001", ["--seeds", "1001"]),  # 1000 is one to tune with.
     ("--factor_schedule=4", ["--factor_schedule", "FIRST:LAST", "4"]),
     ("--factor_schedule=4:x", ["--factor_schedule", "4,x"]),
     ("--batch_size=7", ["--learning_rates", "batch_size=7"]),

@@ -91,6 +91,25 @@ def test_without_a_delay_the_report_says_how_long_training_waited(finished):
   assert rows["after_batch e=4"][4] == "not reached"
 
 
+def test_the_report_says_how_the_rate_of_each_arm_was_found(finished, tmp_path):
+  tuned = {
+    "workload": "resnet32_cifar10",
+    "preset": "small",
+    "batch_size": 8,
+    "measure": "target",
+    "kind": "after_decode",
+    "factor": 4,
+    "learning_rate": 0.002,
+    "trials": {"0.002": 12345, "0.004": None},
+  }
+  report.write(finished, tmp_path, rates=[tuned])
+  cells = _Page((tmp_path / "report.html").read_text()).cells
+  assert "0.002: 12,345; 0.004: diverged" in cells
+  later = {**tuned, "learning_rate": 0.004}  # Tuned again since these runs.
+  table = report_tables.learning_rates(finished, [later])
+  assert ("after_decode e=4", "target", "0.002", "-") in table.rows
+
+
 def test_only_what_was_measured_is_shown(make_record, tmp_path):
   (table,) = report_tables.tables([make_record(measure="final")])
   assert "cosine" in table.title

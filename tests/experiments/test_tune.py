@@ -1,0 +1,113 @@
+"""The search for learning rates as a person starts it, killed and continued."""
+
+import collections
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+import scripts
+from absl import flags
+from absl.testing import flagsaver
+
+from experiments import learning_rates, records, tune
+
+TINY = [
+  "--arm=baseline,after_batch",  # As it is called in `experiments.run`.
+  "--trials=1",
+  "--seeds=1",
+  "--max_steps=3",
+  "--evaluation_steps=1",
+  "--targets=0.001",
+  "--implementation=graph",
+  "--workers=2",  # Side by side.
+]
+
+
+def _flags(directory):
+  return [
+    *TINY,
+    f"--output_dir={directory}",
+    f"--learning_rates={directory}/made/rates.json",
+  ]
+
+
+def _kill_after_the_first_trial(directory):
+  """Returns what was recorded by then."""
+  log = directory.with_suffix(".log")
+  process = scripts.start(
+    "experiments.tune", *_flags(directory), out=log, err=log
+  )
+  path = directory / "trials.jsonl"
+  while not (path.exists() and b"\n" in path.read_bytes()):
+    assert process.is_alive(), log.read_text()
+    time.sleep(0.05)
+  children = f"/proc/{process.pid}/task/{process.pid}/children"
+  workers = pathlib.Path(children).read_text().split()
+  os.kill(process.pid, signal.SIGKILL)
+  process.join()
+  while any(pathlib.Path("/proc", pid, "exe").exists() for pid in workers):
+    time.sleep(0.05)  # They end by themselves.
+  return path.read_bytes()
+
+
+@pytest.mark.one_stack
+@pytest.mark.skipif(not os.path.exists("/proc"), reason="needs Linux")
+def test_a_search_that_is_killed_goes_on_and_comparisons_find_its_rates(
+  tmp_path,
+):
+  directory = tmp_path / "tune"
+  before = _kill_after_the_first_trial(directory)
+  done = scripts.run("experiments.tune", *_flags(directory))
+  assert done.returncode == 0, done.stderr
+  path = directory / "trials.jsonl"
+  assert path.read_bytes().startswith(before)
+
+  trials = [records.settings_of(record) for record in records.load(path)]
+  assert sorted(t.arm.kind for t in trials) == ["after_batch", "baseline"]
+  entries = learning_rates.load(directory / "made" / "rates.json")
+  for trial in trials:
+    entry = learning_rates.of_run(entries, trial)
+    assert entry["kind"] == trial.arm.kind
+    assert list(entry["trials"]) == [f"{trial.learning_rate:g}"]
+
+
+def test_every_arm_is_tried_with_the_same_rates_and_seeds():
+  with flagsaver.flagsaver():
+    flags.FLAGS(
+      [
+        "tune",
+        "--arms=baseline,after_decode,after_batch",
+        "--factors=2,4",
+        "--trials=5",
+        "--seeds=2",
+        "--measure=target,final",
+        "--implementation=graph",
+      ]
+    )
+    trials = tune.planned_trials()
+  tried = collections.defaultdict(set)
+  for trial in trials:
+    one = (trial.learning_rate, trial.seed)
+    tried[trial.measure, str(trial.arm)].add(one)
+  assert len(tried) == 2 * 5
+  first, *others = tried.values()
+  assert len(first) == 5 * 2 and all(other == first for other in others)
+  assert len(trials) == 10 * len(first)
+  # Those of comparisons are below.
+  assert {seed for _, seed in first} == {1_000, 1_001}
+
+
+@pytest.mark.one_stack
+def test_a_file_that_takes_no_rates_is_refused_before_any_trial(tmp_path):
+  (tmp_path / "rates.json").write_text('{"entries": [{')
+  directory = tmp_path / "tune"
+  done = scripts.run(
+    "experiments.tune",
+    f"--output_dir={directory}",
+    f"--learning_rates={tmp_path}/rates.json",
+  )
+  assert done.returncode == 1
+  assert "error: --learning_rates: " in done.stderr
+  assert not directory.exists()
