@@ -10,6 +10,9 @@ An epoch is a pass over the fresh examples. After each, the metric of the
 workload is measured, a line added to `epochs.csv`, and a backup made: started
 again with the same flags, the training goes on where it was interrupted. At the
 end, `result.json` has what it came to. `experiments.compare` compares arms.
+
+With `--strategy` or `--data_service` there are no backups, since replicas and
+workers keep their position in the data to themselves.
 """
 
 from __future__ import annotations
@@ -125,6 +128,7 @@ _REMEMBERED = (
   url_flag.STORE,
 )
 
+_CURVE = "epochs.csv"
 _RESULT = "result.json"
 
 
@@ -144,6 +148,7 @@ def main():
       **how.options(),
     }
     output_dir = _output_dir(workload, arm, how, service_echo)
+    _check_not_begun(output_dir, how, service_echo)
     keras.utils.set_random_seed(_SEED.value)  # The order depends on it.
     data, backups = _feed(workload, arm, how, service_echo, output_dir)
   result = train(
@@ -225,8 +230,28 @@ def _check_same(recorded, settings, path):
       )
 
 
+def _check_not_begun(output_dir, how, service_echo):
+  """Refuses to begin again, over what is there, what can't go on."""
+  if _has_backups(how, service_echo):
+    return
+  curve = output_dir / _CURVE
+  if curve.exists() and curve.stat().st_size:
+    raise ValueError(
+      f"--output_dir: {output_dir} has a training that was interrupted, and"
+      " with --strategy or --data_service none can go on"
+    )
+  logging.warning(
+    "no backups are made with --strategy or --data_service: the training can't"
+    " go on if it is interrupted"
+  )
+
+
+def _has_backups(how, service_echo):
+  return how.strategy is None and service_echo is None
+
+
 def _loggers(output_dir, *, goes_on):
-  log = keras.callbacks.CSVLogger(output_dir / "epochs.csv", append=goes_on)
+  log = keras.callbacks.CSVLogger(output_dir / _CURVE, append=goes_on)
   if not _TENSORBOARD.value:
     return [log]
   return [log, keras.callbacks.TensorBoard(output_dir / "tensorboard")]
@@ -251,7 +276,7 @@ def _write(result, output_dir):
 def _feed(workload, arm, how, service_echo, output_dir):
   """The data, and the callback that saves the position in it, if one can."""
   batches = _batches(workload, arm, service_echo)
-  if how.strategy is not None or service_echo is not None:
+  if not _has_backups(how, service_echo):
     return batches, []
   backup = BackupAndRestore(
     output_dir / "backup", data=batches, every_steps=_BACKUP_STEPS.value

@@ -86,6 +86,17 @@ def test_an_epoch_of_an_echo_on_stall_is_that_of_a_training_without(
 
 
 @pytest.mark.one_stack
+def test_what_cannot_go_on_is_told_and_not_begun_again(tmp_path):
+  flags = [*WHOLE, "--strategy=mirrored"]
+  (tmp_path / "epochs.csv").write_text("epoch,loss\n0,2.3\n")
+  done = _run(tmp_path, *flags)
+  assert done.returncode == 1
+  message = f"error: --output_dir: {tmp_path} has a training that was interr"
+  assert message in done.stderr
+  assert _epochs(tmp_path) == [(0, 2.3)]
+
+
+@pytest.mark.one_stack
 def test_who_reads_is_a_setting_that_is_not_to_change(whole, tmp_path):
   known = (whole / "settings.json").read_text()
   (tmp_path / "settings.json").write_text(known)
