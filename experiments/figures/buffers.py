@@ -26,6 +26,8 @@ from experiments.seeds import NEVER, Seeds
 OVER = "echo_buffer"
 FOLLOWING = ()
 
+_NO_ECHO = -0.5  # Where the baseline stands; buffers stand from 0 on.
+
 
 def draw(sweep):
   """Returns the figure of comparisons that differ in their shuffle buffer.
@@ -99,8 +101,11 @@ def _shares(runs):
 
 
 def _draw_baseline(axes, runs, target):
-  """Draws what no echo needs, which depends on no buffer, as a line."""
+  """Draws what no echo needs, on the left, and as a line: it has no buffer."""
   baseline = _once(summary.by_arm(runs).get(Arm(), []))
+  if not baseline:
+    return
   seeds = Seeds.to_target(baseline, target)
-  if seeds.reached and seeds.median < NEVER:
+  draw_line(axes, [_NO_ECHO], [seeds], color="black", label=None)
+  if seeds.median < NEVER:
     axes.axhline(seeds.median, color="black", linestyle="--", label="baseline")

@@ -1,6 +1,12 @@
-"""Learning curves over fresh examples and over steps, a line per run."""
+"""Learning curves over fresh examples and over steps: runs, and their median.
+
+The median goes as far as all runs of an arm do: that of the rest, which have
+not reached the target yet, would be another one.
+"""
 
 from __future__ import annotations
+
+import statistics
 
 from experiments import curves, summary
 from experiments.figures.drawing import COLORS, count_sideways, explain, panels
@@ -17,8 +23,10 @@ def draw(comparison):
   figure, axes = panels(2, height=4.4, sharey=True)
   for one, (column, unit) in zip(axes, _PANELS.items()):
     for index, arm_runs in enumerate(runs_of.values()):
-      for run in arm_runs:
-        one.plot(*_line(run, column), **_style(index), linewidth=0.7)
+      lines = [_line(run, column) for run in arm_runs]
+      for line in lines:
+        one.plot(*line, **_style(index), linewidth=0.6, alpha=0.5)
+      one.plot(*_median(lines), **_style(index), linewidth=1.8)
     one.axhline(
       summary.targets(runs)[-1], color="black", linewidth=0.5, linestyle=":"
     )
@@ -30,7 +38,7 @@ def draw(comparison):
     f"{summary.metric_name(runs)}, mean of {curves.WINDOW} evaluations"
   )
   axes[0].legend(frameon=False, fontsize="small")
-  explain(figure, [comparison], how="a line per run")
+  explain(figure, [comparison], how="thick lines: medians")
   return figure
 
 
@@ -38,6 +46,14 @@ def _line(run, column):
   """The curve as targets see it, from the first mean on."""
   line = run["curve"][column][curves.WINDOW - 1 :]
   return line, curves.means(run["curve"]["metric"])
+
+
+def _median(lines):
+  """Of the points that are the same evaluation, the median of both axes."""
+  return [
+    [statistics.median(points) for points in zip(*axis)]
+    for axis in zip(*lines)
+  ]
 
 
 def _style(index):

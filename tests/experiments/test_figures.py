@@ -164,6 +164,8 @@ def test_buffers_are_drawn_with_none_first_and_distinct_examples_beside(
 
   finished = [
     make_record(consumed=1600),
+    make_record(seed=1, consumed=1500),
+    make_record(seed=2, consumed=1900, metric=0.6),
     shared(make_record("after_decode_unshuffled", consumed=800), 0.25),
     shared(make_record("after_decode", consumed=600), 0.5),
     shared(make_record("after_decode", consumed=400, echo_buffer=64), 0.75),
@@ -177,6 +179,9 @@ def test_buffers_are_drawn_with_none_first_and_distinct_examples_beside(
   labels = [text.get_text() for text in fresh.get_xticklabels()]
   assert labels == ["none", "16", "64"]
   assert set(_labelled(fresh)["baseline"]) == {(0, 1600), (1, 1600)}
+  without_echo = {x for x, _ in _missed(fresh)}
+  assert _missed(fresh) == [(*without_echo, 1900)]
+  assert [(*without_echo, y) for y in (1600, 1500)] in _seeds(fresh)
 
 
 def test_one_buffer_beside_none_at_all_is_enough(make_record):
@@ -266,6 +271,24 @@ def test_curves_are_drawn_over_fresh_examples_and_over_steps(make_record):
   for axes in (over_fresh, over_steps):
     assert axes.xaxis.get_major_formatter()(30_000) == "30,000"
     assert axes.xaxis.get_minor_locator()() == []
+
+
+def test_the_median_of_curves_ends_with_the_shortest_run(make_record):
+  finished = [
+    _with_curve(make_record(seed=0), [0.0, 0.3, 0.6]),
+    _with_curve(make_record(seed=1), [0.3, 0.6, 0.9, 0.9, 0.9]),
+    _with_curve(
+      make_record(seed=2),
+      [0.3, 0.3, 0.3, 0.3],
+      consumed=[100, 200, 320, 400],
+    ),
+  ]
+  over_fresh, over_steps = figures.draw(finished)["curves"].axes
+  for axes, at in ((over_fresh, 300), (over_steps, 30)):
+    *runs, median = axes.lines[:4]
+    assert [len(run.get_xdata()) for run in runs] == [1, 3, 2]
+    assert median.get_linewidth() > runs[0].get_linewidth()
+    assert median.get_xydata().tolist() == [[at, pytest.approx(0.3)]]
 
 
 def test_a_falling_factor_is_drawn_beside_those_it_lies_between(make_record):
