@@ -43,6 +43,14 @@ VARYING = (
   "store_kb_per_second",
   "schedule_resolution",
 )
+# And what else between measures, which end and are judged in ways of their own.
+_OF_A_MEASURE = (
+  "measure",
+  "learning_rate",
+  "targets",
+  "max_steps",
+  "evaluation_steps",
+)
 _FIELDS = ("format", "date", "environment", "settings")
 _RESULTS = ("metric", "counts", "to_target", "curve")
 
@@ -155,12 +163,13 @@ def check_compatible(file, planned, environment, *, varying=VARYING):
     file: A `RecordFile`.
     planned: `RunSettings` of the runs to be added.
     environment: What they would run on.
-    varying: Settings that may differ between runs of one measure.
+    varying: Settings that may differ between runs of one measure. Between
+      measures, those may that are a matter of the measure.
 
   Raises:
     ValueError: If a record differs from what is planned in its environment, in
-      a setting that must be the same for all runs of a measure, or in the
-      learning rate of the same arm. The message names file, line and field.
+      a setting that must be the same for all runs, or in the learning rate of
+      the same arm. The message names file, line and field.
   """
   # The seeds of an arm differ in nothing that matters here.
   planned = {(run.measure, run.arm): run for run in planned}.values()
@@ -178,9 +187,9 @@ def missing(records, planned):
 
 
 def _check_settings(recorded, planned, varying, where):
-  if recorded.measure != planned.measure:
-    return
   varying = set(varying)
+  if recorded.measure != planned.measure:
+    varying.update(_OF_A_MEASURE)
   if recorded.arm != planned.arm:
     varying.add("learning_rate")  # each has the one that suits it
   _check_equal(

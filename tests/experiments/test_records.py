@@ -131,6 +131,19 @@ def test_other_settings_are_refused_by_name(
       records.check_compatible(file, planned, ENVIRONMENT)
 
 
+def test_what_is_no_matter_of_the_measure_is_refused_for_another_one_too(
+  path, make_record, make_settings
+):
+  _write(path, make_record(measure="final", max_steps=100))
+  with records.RecordFile(path) as file:
+    records.check_compatible(file, [make_settings(targets=(0.5,))], ENVIRONMENT)
+    for changed in ({"workload": "ssd_coco"}, {"echo_buffer": 32}):
+      ((name, _),) = changed.items()
+      with pytest.raises(ValueError, match=f"results.jsonl:1: has {name}="):
+        planned = [make_settings(**changed)]
+        records.check_compatible(file, planned, ENVIRONMENT)
+
+
 @pytest.mark.parametrize("name", ["python", "tensorflow", "cpu"])
 def test_another_environment_is_refused_by_name(
   path, make_record, make_settings, name
