@@ -16,16 +16,19 @@ import pathlib
 from absl import flags, logging
 
 import tfecho
-from experiments import command_line, feeding, workload_flags
+from experiments import (
+  batch_size_flag,
+  command_line,
+  feeding,
+  training_flags,
+  workload_flags,
+)
 from experiments.upstream import Upstream
+from tfecho.training.harness import compiled
 
 flags.adopt_module_key_flags(workload_flags)
-_BATCH_SIZE = flags.DEFINE_integer(
-  "batch_size",
-  None,
-  "Examples per training step. Default: the workload's.",
-  lower_bound=1,
-)
+flags.adopt_module_key_flags(batch_size_flag)
+flags.adopt_module_key_flags(training_flags)
 _UPSTREAM_MS = flags.DEFINE_float(
   "upstream_ms",
   2.0,
@@ -72,7 +75,7 @@ def _pipeline(workload):
     workload,
     workload.train().enumerate(),
     Upstream(_UPSTREAM_MS.value / 1_000),
-    batch_size=_BATCH_SIZE.value or workload.batch_size,
+    batch_size=batch_size_flag.BATCH_SIZE.value or workload.batch_size,
     seed=0,
   )
 
@@ -81,14 +84,35 @@ def _step(workload):
   """The argument of `tfecho.advise` that says what a step takes."""
   if _STEP_MS.value is not None:
     return {"step_seconds": _STEP_MS.value / 1_000}
-  model = workload.model()
-  model.compile(workload.optimizer(0.0), workload.loss(), jit_compile=False)
+  model = model_of(workload)
 
   def train_step(ordinals, example):
     del ordinals
     model.train_on_batch(*example)
 
   return {"train_step": train_step}
+
+
+def model_of(workload):
+  """Returns the model that a training with these flags would train.
+
+  Raises:
+    ValueError: If the flags make no sense.
+  """
+  how = {"optimizer": workload.optimizer, **training_flags.settings().options()}
+  if how["strategy"] is not None:
+    raise ValueError(
+      "--strategy: a step is timed on one device; say by --step_ms what one"
+      " takes on all"
+    )
+  return compiled(
+    workload.model,
+    how["optimizer"](learning_rate=0.0),
+    precision=how["precision"],
+    layout=how["layout"],
+    loss=workload.loss(),
+    jit_compile=False,
+  )
 
 
 if __name__ == "__main__":

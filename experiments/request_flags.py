@@ -11,8 +11,9 @@ from __future__ import annotations
 from absl import flags
 
 from experiments import (
+  batch_size_flag,
   command_line,
-  implementations,
+  echo_flags,
   service_flags,
   training_flags,
   workload_flags,
@@ -21,6 +22,8 @@ from experiments.arms import kinds
 from experiments.request import MEASURED, Request
 
 flags.adopt_module_key_flags(workload_flags)
+flags.adopt_module_key_flags(batch_size_flag)
+flags.adopt_module_key_flags(echo_flags)
 flags.adopt_module_key_flags(training_flags)
 flags.adopt_module_key_flags(service_flags)
 _ARMS = flags.DEFINE_list(
@@ -71,25 +74,6 @@ _EVALUATION_STEPS = flags.DEFINE_integer(
   None,
   "Training steps from one evaluation to the next. Default: the workload's.",
 )
-_BATCH_SIZE = flags.DEFINE_integer(
-  "batch_size",
-  None,
-  "Examples per training step; needs learning rates tuned for it. Default: the "
-  "workload's.",
-)
-_ECHO_BUFFER = flags.DEFINE_integer(
-  "echo_buffer",
-  512,
-  "Shuffle buffer behind the echo, in fresh examples, each held once; at least "
-  "two batches.",
-)
-_IMPLEMENTATION = flags.DEFINE_enum(
-  "implementation",
-  "auto",
-  implementations.NAMES,
-  "Which implementation of echo and shuffle to use, a name, without unit: "
-  "`auto` is `native` where it can be built, else `graph`.",
-)
 
 
 WORKERS = flags.DEFINE_integer(
@@ -125,10 +109,10 @@ def request(*, seeds, upstream_ms=0.0, **options):
     max_steps=_MAX_STEPS.value,
     final_steps=_FINAL_STEPS.value,
     evaluation_steps=_EVALUATION_STEPS.value,
-    batch_size=_BATCH_SIZE.value,
-    echo_buffer=_ECHO_BUFFER.value,
+    batch_size=batch_size_flag.BATCH_SIZE.value,
+    echo_buffer=echo_flags.ECHO_BUFFER.value,
     upstream_ms=upstream_ms,
-    implementation=_IMPLEMENTATION.value,
+    implementation=echo_flags.IMPLEMENTATION.value,
     training=training_flags.settings(),
     augmentation=workload_flags.AUGMENTATION.value,
     service_echo=service_flags.echo(),

@@ -27,9 +27,10 @@ from absl import flags, logging
 
 from experiments import (
   arms,
+  batch_size_flag,
   command_line,
+  echo_flags,
   feeding,
-  implementations,
   served,
   service_flags,
   training_flags,
@@ -42,6 +43,8 @@ from tfecho.training import BackupAndRestore, Duration, Timeline, train
 from tfecho.training.schedules import Schedule
 
 flags.adopt_module_key_flags(workload_flags)
+flags.adopt_module_key_flags(batch_size_flag)
+flags.adopt_module_key_flags(echo_flags)
 flags.adopt_module_key_flags(training_flags)
 flags.adopt_module_key_flags(url_flag)
 flags.adopt_module_key_flags(service_flags)
@@ -58,21 +61,10 @@ _FACTOR = flags.DEFINE_float(
   "Echoing factor, in copies per fresh example.",
   lower_bound=1.0,
 )
-_ECHO_BUFFER = flags.DEFINE_integer(
-  "echo_buffer",
-  512,
-  "Shuffle buffer behind the echo, in fresh examples, each held once.",
-)
 _SHUFFLE_BUFFER = flags.DEFINE_integer(
   "shuffle_buffer",
   None,
   "Shuffle buffer before decoding, in records. Default: the workload's.",
-  lower_bound=1,
-)
-_BATCH_SIZE = flags.DEFINE_integer(
-  "batch_size",
-  None,
-  "Examples per training step. Default: the workload's.",
   lower_bound=1,
 )
 _LENGTH = flags.DEFINE_string(
@@ -94,12 +86,6 @@ _LEARNING_RATE = flags.DEFINE_float(
   "Peak of the learning rate, in weight change per step without unit. Default: "
   "the workload's.",
 )
-_IMPLEMENTATION = flags.DEFINE_enum(
-  "implementation",
-  "auto",
-  implementations.NAMES,
-  "Which implementation of echo and shuffle to use, a name, without unit.",
-)
 _SEED = flags.DEFINE_integer(
   "seed", 0, "Seed of weights, order and augmentation, without unit."
 )
@@ -118,9 +104,9 @@ _OUTPUT_DIR = flags.DEFINE_string(
 
 # Beside workload and arm, what makes another training of it.
 _REMEMBERED = (
-  _ECHO_BUFFER,
+  echo_flags.ECHO_BUFFER,
   _SHUFFLE_BUFFER,
-  _BATCH_SIZE,
+  batch_size_flag.BATCH_SIZE,
   _LENGTH,
   _EPOCH,
   _LEARNING_RATE,
@@ -137,6 +123,7 @@ def main():
   with command_line.refusing_in_one_line():
     workload = url_flag.stored(workload_flags.workload())
     arm = arms.parse(_ARM.value, _FACTOR.value)
+    _check_echo_buffer(workload, arm)
     service_echo = service_flags.echo()
     how = training_flags.settings()
     plan = {
@@ -167,6 +154,14 @@ def main():
   _write(result, output_dir)
 
 
+def _check_echo_buffer(workload, arm):
+  held, least = echo_flags.ECHO_BUFFER.value, 2 * _batch_size(workload)
+  if (arm.shuffle or arm.on_stall) and held < least:
+    raise ValueError(
+      f"--echo_buffer: must be at least {least}, two batches, got {held}"
+    )
+
+
 def _duration(flag, default=None):
   text = flag.value or default
   return Duration.parse(text, argument=f"--{flag.name}")
@@ -193,7 +188,7 @@ def _timeline(workload, arm):
 
 
 def _batch_size(workload):
-  return _BATCH_SIZE.value or workload.batch_size
+  return batch_size_flag.BATCH_SIZE.value or workload.batch_size
 
 
 # --- Where it goes ------------------------------------------------------------
@@ -287,7 +282,7 @@ def _feed(workload, arm, how, service_echo, output_dir):
 def _batches(workload, arm, service_echo):
   batch_size = _batch_size(workload)
   echo = feeding.echo(
-    arm, batch_size=batch_size, echo_buffer=_ECHO_BUFFER.value
+    arm, batch_size=batch_size, echo_buffer=echo_flags.ECHO_BUFFER.value
   )
   pipeline = feeding.plain_pipeline(
     workload,
@@ -299,10 +294,10 @@ def _batches(workload, arm, service_echo):
     service = served.service(service_echo)
     with command_line.blaming("data_service"):
       return service.batches(
-        pipeline, arm, implementation=_IMPLEMENTATION.value, echo=echo
+        pipeline, arm, implementation=echo_flags.IMPLEMENTATION.value, echo=echo
       )
   return pipeline.dataset(
-    repeat=True, implementation=_IMPLEMENTATION.value, **echo
+    repeat=True, implementation=echo_flags.IMPLEMENTATION.value, **echo
   )
 
 

@@ -4,6 +4,10 @@ import json
 
 import pytest
 import scripts
+from absl import flags
+from absl.testing import flagsaver
+
+from experiments import advise, workloads
 
 
 def run(*flags):
@@ -13,15 +17,23 @@ def run(*flags):
 @pytest.mark.parametrize(
   "step",
   [
-    pytest.param([], marks=pytest.mark.one_stack, id="own"),
+    pytest.param(
+      ["--precision=mixed_bfloat16", "--optimizer=lamb"],
+      marks=pytest.mark.one_stack,
+      id="own",
+    ),
     pytest.param(["--step_ms=1"], id="given"),
   ],
 )
 def test_prints_a_table_and_writes_json(tmp_path, step):
   output = tmp_path / "new" / "advice.json"
   result = run(
-    *step, "--seconds=0.1", "--upstream_ms=0.1", "--batch_size=4",
-    "--max_factor=3", f"--output={output}",
+    *step,
+    "--seconds=0.1",
+    "--upstream_ms=0.1",
+    "--batch_size=4",
+    "--max_factor=3",
+    f"--output={output}",
   )
   assert result.returncode == 0, result.stderr
   assert "train step" in result.stdout
@@ -31,6 +43,16 @@ def test_prints_a_table_and_writes_json(tmp_path, step):
   assert record["measured"]["examples"] == 1297
   assert record["measured"]["batch_size"] == 4
   assert max(choice["factor"] for choice in record["choices"]) == 3
+
+
+@pytest.mark.one_stack
+def test_the_step_that_is_timed_is_that_of_a_training_with_these_flags():
+  with flagsaver.flagsaver():
+    flags.FLAGS(["advise", "--precision=mixed_bfloat16", "--optimizer=lamb"])
+    workload = workloads.get("resnet32_cifar10", "small")
+    model = advise.model_of(workload)
+  assert model.dtype_policy.name == "mixed_bfloat16"
+  assert "lamb" in model.optimizer.name.lower()
 
 
 def test_help_names_every_flag_with_its_unit():
@@ -50,6 +72,7 @@ def test_help_names_every_flag_with_its_unit():
     ("--workload=tea", "tea"),
     ("--batch_size=0", "batch_size"),
     ("--step_ms=0", "step_seconds"),
+    ("--strategy=mirrored", "--step_ms"),
     ("--max_factor=1", "max_factor"),
   ],
 )

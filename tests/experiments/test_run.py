@@ -128,8 +128,15 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   assert _epochs(tmp_path)[before][0] in (before - 1, before)
 
 
-def test_a_mistake_is_told_in_one_line(tmp_path):
-  done = _run(tmp_path, "--length=3")
+@pytest.mark.parametrize(
+  "flag, message",
+  [
+    ("--length=3", "`--length` must be a number and a unit"),
+    ("--echo_buffer=15", "--echo_buffer: must be at least 16, two batches"),
+  ],
+)
+def test_a_mistake_is_told_in_one_line(tmp_path, flag, message):
+  done = _run(tmp_path, flag)
   assert done.returncode == 1
-  assert "error: `--length` must be a number and a unit" in done.stderr
+  assert f"error: {message}" in done.stderr
   assert "Traceback" not in done.stderr

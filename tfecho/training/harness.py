@@ -216,18 +216,18 @@ def train(
     learning_rate = learning_rate.on(feed.timeline)
     preflight.check_schedule(learning_rate, feed.total_steps)
   with _scope(strategy):
-    model = _build(build_model, precision, layout)
-    if augment is not None:
-      in_train_step(model, augment, seed=seed or 0)
     optimizer = _optimizer(optimizer, learning_rate, strategy)
-    preflight.check_compile_options(compile_options, model)
-    with policy_scope(model.dtype_policy):
-      model.compile(optimizer, loss=loss, metrics=metrics, **compile_options)
-    if model.built:
-      # A step that has to make them is traced twice; on replicas, it fails at
-      # those that addons put on top of other optimizers.
-      optimizers.build(model.optimizer, model.trainable_variables)
-  check_precision(model)
+    model = compiled(
+      build_model,
+      optimizer,
+      precision=precision,
+      layout=layout,
+      augment=augment,
+      seed=seed,
+      loss=loss,
+      metrics=metrics,
+      **compile_options,
+    )
   preflight.check_schedule(optimizer, feed.total_steps)
   preflight.check_pairs(feed.dataset, argument="data")
   if validation_data is not None:
@@ -240,6 +240,31 @@ def train(
       validation_data, model, loss, argument="validation_data"
     )
   return _fit(model, feed, callbacks, validation_data, verbose)
+
+
+def compiled(
+  build_model: Callable[[], keras.Model],
+  optimizer: keras.optimizers.Optimizer,
+  *,
+  precision: str | None = None,
+  layout: str | None = None,
+  augment: Augmentation | None = None,
+  seed: int | None = None,
+  **compile_options: Any,
+) -> keras.Model:
+  """Returns the model that `train` trains, whose arguments these are."""
+  model = _build(build_model, precision, layout)
+  if augment is not None:
+    in_train_step(model, augment, seed=seed or 0)
+  preflight.check_compile_options(compile_options, model)
+  with policy_scope(model.dtype_policy):
+    model.compile(optimizer, **compile_options)
+  if model.built:
+    # A step that has to make them is traced twice; on replicas, it fails at
+    # those that addons put on top of other optimizers.
+    optimizers.build(model.optimizer, model.trainable_variables)
+  check_precision(model)
+  return model
 
 
 def _scope(strategy: Any) -> Any:
