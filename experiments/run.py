@@ -20,7 +20,6 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
-import sys
 
 import keras
 from absl import flags, logging
@@ -39,6 +38,7 @@ from experiments import (
 from experiments.environment import environment
 from experiments.evaluating import Evaluation
 from experiments.store import url_flag
+from experiments.training_progress import TrainingProgress
 from tfecho.training import BackupAndRestore, Duration, Timeline, train
 from tfecho.training.schedules import Schedule
 
@@ -138,17 +138,19 @@ def main():
     _check_not_begun(output_dir, how, service_echo)
     keras.utils.set_random_seed(_SEED.value)  # The order depends on it.
     data, backups = _feed(workload, arm, how, service_echo, output_dir)
+    progress = _progress(plan, backups)
   result = train(
     workload.model,
     data,
     loss=workload.loss(),
     callbacks=[
       Evaluation(workload),
+      progress,
       *_loggers(output_dir, goes_on=bool(backups)),
       *backups,
     ],
     seed=_SEED.value,
-    verbose="auto" if sys.stdout.isatty() else 2,  # A bar, or a line per epoch.
+    verbose=0,
     **plan,
   )
   _write(result, output_dir)
@@ -185,6 +187,16 @@ def _timeline(workload, arm):
   # How often it repeats is known once it has done so. Until then an epoch has
   # the steps of a pass without an echo.
   return pace(factor=None, steps_per_epoch=pace().steps_per_epoch)
+
+
+def _progress(plan, backups):
+  steps = plan["timeline"].steps
+  done = sum(
+    backup.initial_epoch * steps(plan["epoch"]) + backup.initial_step
+    for backup in backups
+  )
+  total = steps(plan["length"], argument="--length")
+  return TrainingProgress(total, steps_done=done)
 
 
 def _batch_size(workload):

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 
-import tqdm
+from experiments import progress_bar
 
 _POLL_SECONDS = 0.5
 
@@ -45,7 +45,7 @@ def run_all(runs, *, workers, on_result):
     initargs=(progress,),
   )
   try:
-    with _bar(len(runs)) as bar:
+    with progress_bar.bar(len(runs), unit="run") as bar:
       futures = {pool.submit(_work, settings): settings for settings in runs}
       for future in _as_completed(futures, progress, bar):
         line = on_result(futures[future], future.result())
@@ -81,18 +81,6 @@ def _drain(progress):
   with contextlib.suppress(queue.Empty):
     while True:
       yield progress.get_nowait()
-
-
-def _bar(total):
-  # Into a file, a line now and then will do.
-  interval = 0.5 if sys.stderr.isatty() else 30
-  return tqdm.tqdm(
-    total=total,
-    unit="run",
-    mininterval=interval,
-    miniters=0,
-    dynamic_ncols=True,
-  )
 
 
 def _stop(pool):

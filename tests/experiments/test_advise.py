@@ -2,6 +2,7 @@
 
 import json
 
+import keras
 import pytest
 import scripts
 from absl import flags
@@ -48,11 +49,11 @@ def test_prints_a_table_and_writes_json(tmp_path, step):
 @pytest.mark.one_stack
 def test_the_step_that_is_timed_is_that_of_a_training_with_these_flags():
   with flagsaver.flagsaver():
-    flags.FLAGS(["advise", "--precision=mixed_bfloat16", "--optimizer=lamb"])
+    flags.FLAGS(["advise", "--precision=mixed_bfloat16", "--optimizer=sgd"])
     workload = workloads.get("resnet32_cifar10", "small")
     model = advise.model_of(workload)
   assert model.dtype_policy.name == "mixed_bfloat16"
-  assert "lamb" in model.optimizer.name.lower()
+  assert isinstance(model.optimizer, keras.optimizers.SGD)
 
 
 def test_help_names_every_flag_with_its_unit():

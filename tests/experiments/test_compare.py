@@ -1,5 +1,7 @@
 """The main job as a person starts it: one small real run, and refusals."""
 
+import re
+
 import pytest
 import scripts
 
@@ -41,7 +43,8 @@ def test_a_comparison_leaves_results_figures_and_a_report(finished):
   # Two arms for the target, and timed; for the end, three.
   assert len(records.load(output_dir / "results.jsonl")) == 7
   assert "after_batch e=4" in done.stdout
-  assert "7/7" in done.stderr  # progress
+  # How far it is, and the time left.
+  assert re.search(r"7/7 \[\d\d:\d\d<00:00", done.stderr)
   assert "Traceback" not in done.stderr
 
 

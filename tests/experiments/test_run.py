@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import signal
 import socket
 import time
@@ -54,6 +55,9 @@ def whole(tmp_path_factory):
   output_dir = tmp_path_factory.mktemp("run")
   done = _run(output_dir, *WHOLE, "--tensorboard")
   assert done.returncode == 0, done.stderr
+  assert "epoch 4: loss " in done.stderr and ", val_metric " in done.stderr
+  # The steps of all epochs, and the time left.
+  assert re.search(r"8/8 \[\d\d:\d\d<00:00", done.stderr)
   return output_dir
 
 
@@ -118,7 +122,7 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   other = _run(tmp_path, "--length=2000ba", "--seed=1")
   assert "has a training with seed=0, this is 1" in other.stderr
 
-  before = len(_epochs(tmp_path))
+  before, said = len(_epochs(tmp_path)), len(log.read_text())
   again, log = _start(tmp_path, "--length=2000ba")
   _wait_for(before + 1, tmp_path, again, log)
   again.terminate()
@@ -126,6 +130,8 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   assert again.exitcode == 128 + signal.SIGTERM
   # The last epoch is logged twice if its backup was not made yet.
   assert _epochs(tmp_path)[before][0] in (before - 1, before)
+  done = [int(n) for n in re.findall(r"(\d+)/2000 ", log.read_text()[said:])]
+  assert done[0] in (2 * before - 2, 2 * before)
 
 
 @pytest.mark.parametrize(
