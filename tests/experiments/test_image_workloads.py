@@ -14,7 +14,7 @@ from experiments.data import prepared
 from experiments.workloads import resnet
 from experiments.workloads.ssd import network
 from experiments.workloads.ssd.boxes import SSD300
-from tfecho.training import BackupAndRestore, train
+from tfecho.training import BackupAndRestore, Timeline, train
 
 CLASSIFIERS = [
   ("resnet32_cifar10", "small"),
@@ -79,9 +79,7 @@ def _evaluate(workload, model, batches=-1):
 
 
 def _train_with_backup(workload, directory, steps):
-  batches = _batches(
-    workload, echo_after="decode", factor=2, echo_buffer=4
-  )
+  batches = _batches(workload, echo_after="decode", factor=2, echo_buffer=4)
   backup = BackupAndRestore(directory, data=batches, every_steps=1)
   return _train(
     workload,
@@ -241,6 +239,49 @@ def test_the_paper_s_trains_from_disk_and_goes_on(
   if preset == "paper_fused" or name == "ssd_coco":
     workload = _with_fewer_layers(workload)
   _check(workload, tmp_path)
+
+
+# The preset, its weights, the target of the paper on data echoing, how many
+# examples the real data have, and the rate at the beginning of some epochs.
+RECIPES = [
+  (
+    *("resnet32_cifar10", "paper", 464_154, 0.91, 50_000),
+    {0: 0.1, 81: 0.1, 82: 0.01, 122: 0.01, 123: 0.001, 163: 0.001},
+  ),
+  (
+    *("resnet50_imagenet", "paper", 25_557_032, 0.75, 1_281_167),
+    {0: 0.0, 1: 0.02, 5: 0.1, 47.5: 0.05},
+  ),
+  (
+    *("ssd_coco", "paper", 19_972_534, 0.20, 118_287),
+    {0: 0, 1: 2.5e-3, 42: 2.5e-3, 43: 2.5e-4, 54: 2.5e-5, 64: 2.5e-5},
+  ),
+]
+
+
+@pytest.mark.one_stack
+@needs_tensorflow_datasets
+@pytest.mark.parametrize(
+  "name, preset, weights, target, examples, rates", RECIPES
+)
+def test_the_recipe_is_that_of_the_paper(
+  name, preset, weights, target, examples, rates, data_dir, monkeypatch
+):
+  monkeypatch.setenv(prepared.VARIABLE, str(data_dir))
+  workload = workloads.get(name, preset)
+  trainable = workload.model().trainable_weights
+  assert sum(int(np.prod(w.shape)) for w in trainable) == weights
+  assert target in workload.targets and workload.maximize
+  timeline = Timeline(
+    batch_size=workload.batch_size, fresh_examples=examples
+  ).lasting(workload.length)
+  rate = workload.learning_rate.on(timeline)
+  assert {
+    epoch: pytest.approx(float(rate(timeline.steps(f"{epoch}ep"))), rel=1e-3)
+    for epoch in rates
+  } == rates
+  # Within the time that comparisons allow for, a target can be reached.
+  assert workload.max_steps >= 0.9 * timeline.total_steps
 
 
 def _in_memory(dataset):

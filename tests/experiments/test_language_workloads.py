@@ -146,14 +146,16 @@ def test_without_the_data_the_error_says_how_to_prepare_them(
     module.PRESETS["paper"]()
 
 
+@pytest.mark.parametrize("module, name, split", PAPERS)
 def test_the_full_size_is_the_base_transformer_of_32_thousand_tokens(
-  tmp_path, monkeypatch
+  module, name, split, tmp_path, monkeypatch
 ):
   monkeypatch.setenv(prepared.VARIABLE, str(tmp_path))
-  pages = _pages("lm1b", 5)
-  prepare("lm1b", tmp_path, train=pages, test=pages)
-  workload = transformer_lm1b.paper()
+  pages = _pages(name, 5)
+  prepare(name, tmp_path, **{"train": pages, split: pages})
+  workload = module.paper()
   model = workload.model()
   assert model.count_params() == 35_287_040
-  assert model.output_shape == (None, 128, 32_000)
+  length = {"lm1b": 128, "c4/en": 256}[name]
+  assert model.output_shape == (None, length, 32_000)
   assert workload.targets[-1] == 3.9 and not workload.maximize
