@@ -30,6 +30,7 @@ from experiments import (
   service_flags,
 )
 from experiments.environment import environment
+from experiments.seeds import FIRST_TUNING_SEED
 from experiments.settings import RESOLUTIONS
 from experiments.store import server_flags, url_flag
 
@@ -42,7 +43,7 @@ _SEEDS = flags.DEFINE_integer(
   "Number of seeds, a count of runs per arm; the seeds are 0, 1, 2 and so on, "
   "below those that learning rates are tuned with.",
   lower_bound=1,
-  upper_bound=learning_rates.FIRST_SEED,
+  upper_bound=FIRST_TUNING_SEED,
 )
 _UPSTREAM_MS = flags.DEFINE_float(
   "upstream_ms",

@@ -22,6 +22,7 @@ import json
 from absl import logging
 
 from experiments import records
+from experiments.seeds import FIRST_TUNING_SEED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +58,14 @@ def load(paths):
   """Returns the records in some files, each run once.
 
   Raises:
-    ValueError: If a line is no record; the message names file and line.
+    ValueError: If a line is no record, or one of a trial to find a learning
+      rate; the message names file and line.
     OSError: If a file can't be read.
   """
   finished = {}
   for path in paths:
     loaded = records.load(path)
+    _check_no_trials(loaded, path)
     known = len(finished)
     for record in loaded:
       finished.setdefault(_identity(record), record)
@@ -72,6 +75,17 @@ def load(paths):
         "%s: %d runs are recorded twice, the first counts", path, repeated
       )
   return list(finished.values())
+
+
+def _check_no_trials(loaded, path):
+  """Refuses runs that a learning rate was chosen by: they show it too good."""
+  for number, record in enumerate(loaded, 1):
+    seed = record["settings"]["seed"]
+    if seed >= FIRST_TUNING_SEED:
+      raise ValueError(
+        f"{path}:{number}: has seed {seed}, one of those that learning rates"
+        " are tuned with"
+      )
 
 
 def split(finished, measure):

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import pathlib
 
-DEFAULT_PATH = pathlib.Path(__file__).with_name("learning_rates.json")
+from experiments import files
 
-# Seeds of trials count from here, those of comparisons from 0 and not so far: a
-# rate must not be judged by the seeds that it was chosen for.
-FIRST_SEED = 1_000
+DEFAULT_PATH = pathlib.Path(__file__).with_name("learning_rates.json")
 
 _COMMON = ("workload", "preset", "batch_size", "measure")
 
@@ -91,10 +88,7 @@ def update(path, entries):
   kept = {_key(e): e for e in (load(path) if path.exists() else [])}
   kept.update({_key(e): e for e in entries})
   text = json.dumps({"entries": [kept[k] for k in sorted(kept)]}, indent=1)
-  # Whoever reads it finds all of it, also if this is killed here.
-  unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-  unfinished.write_text(text + "\n")
-  unfinished.replace(path)
+  files.write_whole(path, text + "\n")
 
 
 def _entry(entries, arm, *, optimizer=None, augmentation=None, **common):

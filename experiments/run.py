@@ -30,6 +30,7 @@ from experiments import (
   command_line,
   echo_flags,
   feeding,
+  files,
   served,
   service_flags,
   training_flags,
@@ -224,7 +225,7 @@ def _output_dir(workload, arm, how, service_echo):
   known = path / "settings.json"
   if known.exists():
     _check_same(json.loads(known.read_text()), settings, path)
-  known.write_text(json.dumps(settings, indent=2) + "\n")
+  files.write_whole(known, json.dumps(settings, indent=2) + "\n")
   return path
 
 
@@ -273,7 +274,7 @@ def _write(result, output_dir):
     "environment": environment(),
   }
   path = output_dir / _RESULT
-  path.write_text(json.dumps(totals, indent=2) + "\n")
+  files.write_whole(path, json.dumps(totals, indent=2) + "\n")
   logging.info("%s: %s", path, totals)
 
 

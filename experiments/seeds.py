@@ -15,6 +15,10 @@ import statistics
 
 from experiments import intervals
 
+# Seeds to tune with count from here, those of comparisons from 0 and not so
+# far: a rate must not be judged by the seeds that it was chosen for.
+FIRST_TUNING_SEED = 1_000
+
 NEVER = math.inf  # fresh examples, steps, seconds to a target not reached
 
 

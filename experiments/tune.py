@@ -33,6 +33,7 @@ from experiments import (
   request_flags,
 )
 from experiments.environment import environment
+from experiments.seeds import FIRST_TUNING_SEED
 
 _MISSED = 2
 
@@ -69,7 +70,7 @@ _SEEDS = flags.DEFINE_integer(
   "seeds",
   3,
   "Number of seeds, a count of runs per arm and rate, from "
-  f"{learning_rates.FIRST_SEED} up.",
+  f"{FIRST_TUNING_SEED} up.",
   lower_bound=1,
 )
 _OUTPUT_DIR = flags.DEFINE_string(
@@ -209,7 +210,7 @@ def planned_trials():
   Raises:
     ValueError: If the flags make no sense.
   """
-  first = learning_rates.FIRST_SEED
+  first = FIRST_TUNING_SEED
   request = request_flags.request(seeds=range(first, first + _SEEDS.value))
   trials = [
     trial

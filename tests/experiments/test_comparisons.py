@@ -114,6 +114,12 @@ def test_a_broken_line_is_told_with_its_file_among_several(
     comparisons.load([whole, half])
 
 
+def test_runs_that_a_rate_was_chosen_by_are_not_reported(make_record, tmp_path):
+  path = _write(tmp_path / "trials.jsonl", make_record(seed=1_000))
+  with pytest.raises(ValueError, match="trials.jsonl:1: has seed 1000, one of"):
+    comparisons.load([path])
+
+
 def test_a_sweep_is_sorted_and_differs_in_one_condition(make_record):
   finished = [
     make_record(batch_size=size, echo_buffer=buffer)
