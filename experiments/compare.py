@@ -28,6 +28,7 @@ from experiments import (
   report,
   request_flags,
   service_flags,
+  workers,
 )
 from experiments.environment import environment
 from experiments.seeds import FIRST_TUNING_SEED
@@ -90,6 +91,7 @@ _OUTPUT_DIR = flags.DEFINE_string(
 
 
 def main():
+  workers.leave_devices()
   with command_line.refusing_in_one_line():
     rates = learning_rates.load(
       _LEARNING_RATES.value or learning_rates.DEFAULT_PATH

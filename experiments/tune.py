@@ -31,6 +31,7 @@ from experiments import (
   planning,
   records,
   request_flags,
+  workers,
 )
 from experiments.environment import environment
 from experiments.seeds import FIRST_TUNING_SEED
@@ -88,6 +89,7 @@ _LEARNING_RATES = flags.DEFINE_string(
 
 
 def main():
+  workers.leave_devices()
   rates = pathlib.Path(_LEARNING_RATES.value or learning_rates.DEFAULT_PATH)
   with command_line.refusing_in_one_line():
     _check_writable(rates)

@@ -22,6 +22,16 @@ _POLL_SECONDS = 0.5
 _progress = None  # in a worker: where it tells the parent how far it is
 
 
+def leave_devices():
+  """Keeps this process off the GPUs: it would take memory from its workers.
+
+  To be called before TensorFlow computes anything here.
+  """
+  import tensorflow as tf
+
+  tf.config.set_visible_devices([], "GPU")
+
+
 def run_all(runs, *, workers, on_result):
   """Does runs in their order, as many at a time as there are workers.
 

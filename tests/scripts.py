@@ -16,6 +16,11 @@ def run(module, *flags):
   return forking.run("-m", module, *flags, cwd=ROOT)
 
 
+def execute(code):
+  """Runs `python -c code` likewise."""
+  return forking.run("-c", code, cwd=ROOT)
+
+
 def start(module, *flags, out, err):
   """Starts it, with what it says in the files `out` and `err`."""
   return forking.start("-m", module, *flags, out=out, err=err, cwd=ROOT)
