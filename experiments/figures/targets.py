@@ -22,6 +22,7 @@ from experiments.figures.drawing import (
   panels,
   title_of,
 )
+from experiments.seeds import Seeds
 
 _COUNT = 40  # targets from the easiest to the hardest; none is a hidden choice
 
@@ -42,7 +43,7 @@ def draw(comparison):
   for one in figure.axes:
     one.set_xlabel(summary.metric_name(comparison.runs))
     one.set_xlim(swept[0], swept[-1])  # hard targets on the right
-  explain(figure, [comparison], how="thick lines: medians")
+  explain(figure, [comparison])
   return figure
 
 
@@ -94,7 +95,17 @@ def _draw_panel(axes, kind, runs_of, swept):
     label = "baseline" if arm == Arm() else f"e = {arm.factor:g}"
     axes.plot(*_known(swept, median), color=color, linewidth=1.8, label=label)
     _mark_end(axes, swept, median, color)
+    _draw_intervals(axes, runs_of[arm], swept, color)
   axes.set_title(title_of(kind), fontsize="medium")
+
+
+def _draw_intervals(axes, runs, swept, color):
+  """Draws those of the medians, at the targets that were set."""
+  low, high = sorted((swept[0], swept[-1]))
+  for target in summary.targets(runs):
+    interval = Seeds.to_target(runs, target).interval
+    if interval and low <= target <= high:
+      axes.plot([target] * 2, interval, color=color, linewidth=1)
 
 
 def _known(xs, ys):

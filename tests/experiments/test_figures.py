@@ -213,6 +213,18 @@ def test_targets_are_swept_up_to_the_best_value_that_was_reached(make_record):
   assert _missed(axes) == [echo[-1]]
 
 
+def test_the_medians_to_targets_that_were_set_have_intervals(make_record):
+  finished = [
+    *_runs(make_record, "baseline", [800, 900, 1000]),
+    *_runs(make_record, "after_decode", [200, 300, 400]),
+  ]
+  (axes,) = figures.draw(finished)["targets"].axes
+  assert sorted(_bars(axes)) == [
+    [(0.5, 0.5), (200, 400)],
+    [(0.5, 0.5), (800, 1000)],
+  ]
+
+
 def test_no_target_is_swept_beyond_where_runs_were_stopped(make_record):
   finished = [_with_curve(make_record(), [0.8, 0.95, 0.99, 0.99])]
   assert targets.swept_targets(finished)[-1] == 0.9
