@@ -31,6 +31,7 @@ from experiments import (
   echo_flags,
   feeding,
   files,
+  schedule_flags,
   served,
   service_flags,
   training_flags,
@@ -41,12 +42,12 @@ from experiments.evaluating import Evaluation
 from experiments.store import url_flag
 from experiments.training_progress import TrainingProgress
 from tfecho.training import BackupAndRestore, Duration, Timeline, train
-from tfecho.training.schedules import Schedule
 
 flags.adopt_module_key_flags(workload_flags)
 flags.adopt_module_key_flags(batch_size_flag)
 flags.adopt_module_key_flags(echo_flags)
 flags.adopt_module_key_flags(training_flags)
+flags.adopt_module_key_flags(schedule_flags)
 flags.adopt_module_key_flags(url_flag)
 flags.adopt_module_key_flags(service_flags)
 _ARM = flags.DEFINE_enum(
@@ -81,12 +82,6 @@ _EPOCH = flags.DEFINE_string(
   "Duration, with its unit, from one evaluation and backup to the next. With "
   "an echo on stall, an epoch has the steps of a pass without an echo.",
 )
-_LEARNING_RATE = flags.DEFINE_float(
-  "learning_rate",
-  None,
-  "Peak of the learning rate, in weight change per step without unit. Default: "
-  "the workload's.",
-)
 _SEED = flags.DEFINE_integer(
   "seed", 0, "Seed of weights, order and augmentation, without unit."
 )
@@ -110,7 +105,10 @@ _REMEMBERED = (
   batch_size_flag.BATCH_SIZE,
   _LENGTH,
   _EPOCH,
-  _LEARNING_RATE,
+  schedule_flags.LEARNING_RATE,
+  schedule_flags.SCHEDULE,
+  schedule_flags.WARMUP,
+  schedule_flags.SCHEDULE_RESOLUTION,
   _SEED,
   url_flag.STORE,
 )
@@ -131,7 +129,7 @@ def main():
       "length": _duration(_LENGTH, workload.length),
       "epoch": _duration(_EPOCH),
       "optimizer": workload.optimizer,
-      "learning_rate": _learning_rate(workload),
+      "learning_rate": schedule_flags.learning_rate(workload),
       "timeline": _timeline(workload, arm),
       **how.options(),
     }
@@ -168,13 +166,6 @@ def _check_echo_buffer(workload, arm):
 def _duration(flag, default=None):
   text = flag.value or default
   return Duration.parse(text, argument=f"--{flag.name}")
-
-
-def _learning_rate(workload):
-  rate, peak = workload.learning_rate, _LEARNING_RATE.value
-  if peak is None:
-    return rate
-  return rate.with_peak(peak) if isinstance(rate, Schedule) else peak
 
 
 def _timeline(workload, arm):

@@ -39,8 +39,8 @@ def _definitions():
 def test_a_flag_means_the_same_in_every_script():
   found = _definitions()
   assert {"workload", "precision", "echo_buffer", "batch_size"} <= set(found)
-  # `run` takes one arm; to the others it is another name for a list of them.
+  # `run` takes one; the others a list, for which that is another name.
   several = {name for name, kinds in found.items() if len(kinds) > 1}
-  assert several <= {*OF_ITS_OWN, "arm", "factor"}
+  assert several <= {*OF_ITS_OWN, "arm", "factor", "schedule_resolution"}
   for name in OF_ITS_OWN:
     assert len(set(found[name])) == 1, name

@@ -9,6 +9,7 @@ import time
 
 import pytest
 import scripts
+from datasets import needs_tensorflow_datasets
 
 TINY = [
   "--arm=after_decode",
@@ -18,7 +19,7 @@ TINY = [
   "--epoch=2ba",
   "--implementation=graph",
 ]
-WHOLE = ["--length=8ba", "--optimizer=sgd"]
+WHOLE = ["--length=8ba", "--optimizer=sgd", "--schedule=linear"]
 
 
 def _flags(output_dir, *flags):
@@ -139,10 +140,15 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   [
     ("--length=3", "`--length` must be a number and a unit"),
     ("--echo_buffer=15", "--echo_buffer: must be at least 16, two batches"),
+    pytest.param(
+      "--preset=paper --data_dir=/no/such",
+      "cifar10 is not on this machine: there is no /no/such/cifar10",
+      marks=needs_tensorflow_datasets,
+    ),
   ],
 )
 def test_a_mistake_is_told_in_one_line(tmp_path, flag, message):
-  done = _run(tmp_path, flag)
+  done = _run(tmp_path, *flag.split())
   assert done.returncode == 1
   assert f"error: {message}" in done.stderr
   assert "Traceback" not in done.stderr
