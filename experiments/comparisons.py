@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import glob
 import json
 
 from absl import logging
@@ -57,13 +58,16 @@ class Comparison:
 def load(paths):
   """Returns the records in some files, each run once.
 
+  Args:
+    paths: Of the files, or patterns such as "results/*.jsonl".
+
   Raises:
     ValueError: If a line is no record, or one of a trial to find a learning
       rate; the message names file and line.
     OSError: If a file can't be read.
   """
   finished = {}
-  for path in paths:
+  for path in _matching(paths):
     loaded = records.load(path)
     _check_no_trials(loaded, path)
     known = len(finished)
@@ -75,6 +79,12 @@ def load(paths):
         "%s: %d runs are recorded twice, the first counts", path, repeated
       )
   return list(finished.values())
+
+
+def _matching(paths):
+  for path in paths:
+    # A shell leaves patterns in `--results=*.jsonl` as they are.
+    yield from sorted(glob.glob(str(path))) or [path]
 
 
 def _check_no_trials(loaded, path):

@@ -13,7 +13,8 @@ from experiments.figures import stall
 _RESULTS = flags.DEFINE_list(
   "results",
   [],
-  "Paths of files of recorded runs, a comma-separated list. What is recorded "
+  "Paths of files of recorded runs, a comma-separated list, in which * stands "
+  "for anything, as in results/*.jsonl. What is recorded "
   "with several batch sizes or shuffle buffers, one file each, is drawn over "
   "them, too.",
 )

@@ -93,6 +93,16 @@ def test_several_files_are_read_as_one(make_record, tmp_path):
   assert comparisons.load(paths) == [first, second]
 
 
+def test_a_pattern_stands_for_the_files_that_it_fits(make_record, tmp_path):
+  runs = [make_record(seed=seed) for seed in range(3)]
+  for name, run in zip(("b.jsonl", "a.jsonl", "[c].jsonl"), runs):
+    _write(tmp_path / name, run)
+  found = comparisons.load([tmp_path / "?.jsonl", tmp_path / "[c].jsonl"])
+  assert found == [runs[1], runs[0], runs[2]]
+  with pytest.raises(FileNotFoundError, match="none"):
+    comparisons.load([tmp_path / "none*.jsonl"])
+
+
 def test_a_run_that_is_in_two_files_counts_once_and_is_told(
   make_record, tmp_path, caplog
 ):
