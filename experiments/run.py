@@ -133,6 +133,8 @@ def main():
       "timeline": _timeline(workload, arm),
       **how.options(),
     }
+    with command_line.blaming("length"):  # As `train` would, but in one line.
+      plan["learning_rate"].on(plan["timeline"].lasting(plan["length"]))
     output_dir = _output_dir(workload, arm, how, service_echo)
     _check_not_begun(output_dir, how, service_echo)
     keras.utils.set_random_seed(_SEED.value)  # The order depends on it.

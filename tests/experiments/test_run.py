@@ -140,6 +140,7 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
   [
     ("--length=3", "`--length` must be a number and a unit"),
     ("--echo_buffer=15", "--echo_buffer: must be at least 16, two batches"),
+    ("--length=8ba --warmup=9ba", "--length: `warmup` is a part of `total`"),
     pytest.param(
       "--preset=paper --data_dir=/no/such",
       "cifar10 is not on this machine: there is no /no/such/cifar10",
