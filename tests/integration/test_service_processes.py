@@ -178,11 +178,14 @@ def test_without_sharding_nothing_is_lost_and_some_elements_come_again(cluster):
 
 
 @each_place
-def test_a_dispatcher_that_is_started_again_loses_and_doubles_nothing(
+def test_a_dispatcher_that_is_started_again_loses_no_more_than_was_on_its_way(
   cluster, place
 ):
   iterator, elements = begun(placed(place, cluster, "distributed_epoch"))
   cluster.dispatcher.kill()
   cluster.start_dispatcher()
   copies = collections.Counter(elements + values(iterator))
-  assert copies == dict.fromkeys(range(ELEMENTS), FACTOR)
+  assert set(copies) <= set(range(ELEMENTS))
+  assert set(copies.values()) == {FACTOR}
+  # What it gives out it notes first, and may be killed in between.
+  assert len(copies) >= ELEMENTS - WORKERS
