@@ -191,6 +191,19 @@ def own_target(finished):
   return None
 
 
+def shown_target(finished):
+  """Returns the target of a figure that has one.
+
+  The hardest whose baseline has a median, and the last if none has.
+  """
+  baseline = by_arm(finished).get(Arm(), [])
+  *_, last = targets(finished)
+  for target in reversed(targets(finished)):
+    if baseline and Seeds.to_target(baseline, target).median < NEVER:
+      return target
+  return last
+
+
 def order(settings):
   """Returns a sort key: how far down the echo stands, then its factor."""
   arm = settings.arm

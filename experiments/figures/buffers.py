@@ -43,7 +43,7 @@ def draw(sweep):
   if not lines:
     return None
   runs = [run for one in sweep for run in one.runs]
-  target = summary.targets(runs)[-1]
+  target = summary.shown_target(runs)
   sizes = sorted({size for line in lines.values() for size in line})
   figure, (fresh, distinct) = panels(2, height=4.4)
   _draw_baseline(fresh, runs, target)
@@ -55,7 +55,7 @@ def draw(sweep):
     draw_line(fresh, places, needed, **style)
     draw_line(distinct, places, [_shares(r) for r in line.values()], **style)
   metric = summary.metric_name(runs)
-  fresh.set_ylabel(f"fresh examples to {metric} {target:g}")
+  fresh.set_ylabel(f"fresh examples\nto {metric} {target:g}")
   count_upwards(fresh)
   distinct.set_ylabel("distinct examples in a batch, share")
   names = [f"{size:,}" if size else "none" for size in sizes]

@@ -101,7 +101,11 @@ def name_ticks(axis, ticks, names=None):
 
 
 def count_upwards(axes):
-  """Makes the vertical axis one of counts over orders of magnitude."""
+  """Makes the vertical axis one of counts over orders of magnitude.
+
+  Args:
+    axes: With all that is drawn in them.
+  """
   axes.set_yscale("log")
   _name_counts(axes.yaxis, (1, 2, 5))
 
@@ -113,7 +117,11 @@ def count_sideways(axes):
 
 
 def _name_counts(axis, leading_digits):
-  axis.set_major_locator(ticker.LogLocator(subs=leading_digits))
+  low, high = axis.get_view_interval()
+  if high < 8 * low:  # too few of them would be in between
+    axis.set_major_locator(ticker.MaxNLocator(5, steps=(1, 2, 5, 10)))
+  else:
+    axis.set_major_locator(ticker.LogLocator(subs=leading_digits))
   axis.set_minor_locator(ticker.NullLocator())
   axis.set_major_formatter("{x:,.0f}")
 

@@ -25,7 +25,7 @@ def draw(comparison):
   factors = sorted({arm.factor for arm in runs_of})
   if len(factors) < 3:
     return None
-  target = summary.targets(comparison.runs)[-1]
+  target = summary.shown_target(comparison.runs)
   points = {arm: Seeds.to_target(runs, target) for arm, runs in runs_of.items()}
   figure, axes = panels(height=4.4)
   _draw_ideal(axes, points, factors)
@@ -43,7 +43,7 @@ def draw(comparison):
   metric = summary.metric_name(comparison.runs)
   axes.set(
     xlabel="echoing factor",
-    ylabel=f"fresh examples to {metric} {target:g}",
+    ylabel=f"fresh examples\nto {metric} {target:g}",
     xscale="log",
   )
   name_ticks(axes.xaxis, factors)

@@ -21,7 +21,7 @@ def draw(comparison):
   runs_of = summary.by_arm(comparison.runs)
   if not runs_of:
     return None
-  target = summary.targets(comparison.runs)[-1]
+  target = summary.shown_target(comparison.runs)
   rows = {arm: Seeds.to_target(runs, target) for arm, runs in runs_of.items()}
   figure, axes = panels(height=1.7 + 0.3 * len(rows))
   for position, seeds in enumerate(reversed(rows.values())):

@@ -90,6 +90,27 @@ def test_a_run_that_missed_stands_where_it_ended_as_a_hollow_triangle(
   assert drawing.MISSED in texts
 
 
+@pytest.mark.parametrize("baseline, shown", [(0.6, 0.5), (0.95, 0.9)])
+def test_the_target_is_the_hardest_whose_baseline_has_a_median(
+  make_record, baseline, shown
+):
+  finished = [
+    *_runs(make_record, "baseline", [800, 900, 1000], metric=baseline),
+    *_runs(make_record, "after_batch", [600, 700, 650]),
+  ]
+  (axes,) = figures.draw(finished)["fresh_to_target"].axes
+  assert axes.get_xlabel().endswith(f"accuracy {shown}")
+
+
+@pytest.mark.parametrize("most", [1_500, 6_000, 90_000])
+def test_counts_have_names_however_little_they_spread(most):
+  _, axes = drawing.panels(height=4.0)
+  axes.plot([0, 1], [900, most])
+  drawing.count_upwards(axes)
+  low, high = axes.get_ylim()
+  assert len([y for y in axes.get_yticks() if low < y < high]) >= 3
+
+
 def test_an_arm_that_never_arrives_is_drawn_without_a_median(make_record):
   finished = [
     *_runs(make_record, "baseline", [800, 900, 1000]),
