@@ -116,17 +116,10 @@ def needed(comparison):
 
   Returns:
     A dict from an arm with enough seeds to its `Seeds`; empty without a target
-    that all seeds of the baseline reach, or with too few of them.
+    of which all runs tell, or with too few seeds of the baseline.
   """
-  target = summary.own_target(comparison.runs)
-  if target is None:
-    return {}
-  found = {
-    arm: Seeds.to_target(runs, target)
-    for arm, runs in summary.by_arm(comparison.runs).items()
-    if len(runs) >= MIN_SEEDS
-  }
-  return found if Arm() in found else {}
+  target = _target(comparison.runs)
+  return {} if target is None else _seeds(comparison.runs, target)
 
 
 def together(*tallies):
@@ -159,5 +152,36 @@ def gain(seeds, arm):
 
 def where(comparison):
   """Returns the target, and in what the comparison differs from others."""
-  parts = [f"{summary.own_target(comparison.runs):g}", comparison.name]
+  parts = [f"{_target(comparison.runs):g}", comparison.name]
   return " with ".join(part for part in parts if part)
+
+
+def _target(runs):
+  """The hardest target of which all runs tell, None if there is none.
+
+  All seeds of the baseline reach it, and so does every arm, or it has had as
+  many fresh examples: runs end after so many steps, and by then an echo has had
+  fewer.
+  """
+  for target in reversed(summary.targets(runs)):
+    seeds = _seeds(runs, target)
+    baseline = seeds.get(Arm())
+    if baseline and not baseline.missed:
+      if all(_tells(arm, baseline.median) for arm in seeds.values()):
+        return target
+  return None
+
+
+def _tells(seeds, fresh):
+  """Whether it is known if a median is more than so many fresh examples."""
+  return math.isfinite(seeds.median) or min(seeds.missed) >= fresh
+
+
+def _seeds(runs, target):
+  """What each arm with enough seeds needed; nothing without a baseline."""
+  found = {
+    arm: Seeds.to_target(runs, target)
+    for arm, runs in summary.by_arm(runs).items()
+    if len(runs) >= MIN_SEEDS
+  }
+  return found if Arm() in found else {}

@@ -15,7 +15,11 @@ RECORDED = [
     "schedules",
     "on_stall",
     "buffers/digits",
+    "batch_sizes/digits_64",
     "fashion/fashion_mnist",
+    "fashion/ceiling",
+    "lm1b/spoken",
+    "lm1b/shuffled_wider",
   )
 ]
 
@@ -265,6 +269,26 @@ def test_elsewhere_the_best_fixed_echo_is_told_without_a_verdict(runs):
   verdict = _verdict(7, finished)
   assert verdict.answer == UNTESTED
   assert "1.0 times (after_decode e=4" in verdict.found
+
+
+@pytest.mark.parametrize(
+  "ended, found",
+  [
+    # It took as many as the baseline did, and did not arrive.
+    (1_000, "to 0.9: no more than without an echo in 1 of 2"),
+    # It came to its last step on fewer: nobody knows.
+    (300, "to 0.5: no more than without an echo in 2 of 2"),
+  ],
+)
+def test_what_ended_too_early_to_tell_is_judged_by_an_easier_target(
+  runs, ended, found
+):
+  finished = [
+    *runs("baseline", 900),
+    *runs("after_decode", ended, metric=0.6),
+    *runs("after_batch", 400),
+  ]
+  assert _verdict(1, finished).found.startswith(found)
 
 
 def test_workloads_and_versions_are_judged_apart(make_record):
