@@ -15,6 +15,7 @@ RECORDED = [
     "schedules",
     "on_stall",
     "buffers/digits",
+    "batch_sizes/digits_16",
     "batch_sizes/digits_64",
     "fashion/fashion_mnist",
     "fashion/ceiling",

@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 SHOWN = [
   ("digits.jsonl", ()),
   ("fashion/fashion_mnist.jsonl", (0.83, 0.84)),
+  ("batch_sizes/digits_16.jsonl", ()),
   ("batch_sizes/digits_64.jsonl", ()),
   ("fashion/ceiling.jsonl", (0.84, 0.86, 0.88)),
   ("lm1b/spoken.jsonl", (4.3, 4.2, 4.1)),
