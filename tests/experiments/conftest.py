@@ -1,11 +1,22 @@
 """Settings and records for tests of the experiments, small by default."""
 
 import pytest
+from absl import flags
+from absl.testing import flagsaver
 
 from experiments import arms, records
 from experiments.settings import RunSettings
 
 ENVIRONMENT = {"python": "3.11.0", "tensorflow": "2.21.0", "cpu": "test"}
+
+
+@pytest.fixture
+def flags_as_given():
+  """Lets a test set flags, and sets them back behind it."""
+  if not flags.FLAGS.is_parsed():
+    flags.FLAGS.mark_as_parsed()
+  with flagsaver.flagsaver():
+    yield
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import types
 
 import pytest
 from absl import flags
-from absl.testing import flagsaver
 
 from experiments import schedule_flags
 from tfecho.training import Timeline, schedules
@@ -14,12 +13,7 @@ RECIPE = schedules.multi_step(0.1, ["4ep", "6ep"], warmup="1ep")
 TIMELINE = Timeline(batch_size=5, fresh_examples=10, total="8ep")
 
 
-@pytest.fixture(autouse=True)
-def flags_as_given():
-  if not flags.FLAGS.is_parsed():
-    flags.FLAGS.mark_as_parsed()
-  with flagsaver.flagsaver():
-    yield
+pytestmark = pytest.mark.usefixtures("flags_as_given")
 
 
 def _rates(recipe=RECIPE, **given):

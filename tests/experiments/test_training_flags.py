@@ -3,18 +3,11 @@
 import optimizer_rules as rules
 import pytest
 from absl import flags
-from absl.testing import flagsaver
 
 from experiments import training_flags
 from tfecho.training import schedules, train
 
-
-@pytest.fixture(autouse=True)
-def flags_as_given():
-  if not flags.FLAGS.is_parsed():
-    flags.FLAGS.mark_as_parsed()
-  with flagsaver.flagsaver():
-    yield
+pytestmark = pytest.mark.usefixtures("flags_as_given")
 
 
 def options(**given):

@@ -3,6 +3,7 @@
 import collections
 import os
 import pathlib
+import select
 import signal
 import time
 
@@ -10,6 +11,7 @@ import pytest
 import scripts
 from absl import flags
 from absl.testing import flagsaver
+from processes import PATIENCE
 
 from experiments import learning_rates, records, tune
 
@@ -44,11 +46,13 @@ def _kill_after_the_first_trial(directory):
     assert process.is_alive(), log.read_text()
     time.sleep(0.05)
   children = f"/proc/{process.pid}/task/{process.pid}/children"
-  workers = pathlib.Path(children).read_text().split()
+  workers = map(int, pathlib.Path(children).read_text().split())
+  ends = [os.pidfd_open(pid) for pid in workers]
   os.kill(process.pid, signal.SIGKILL)
   process.join()
-  while any(pathlib.Path("/proc", pid, "exe").exists() for pid in workers):
-    time.sleep(0.05)  # They end by themselves.
+  for end in ends:
+    assert select.select([end], [], [], PATIENCE)[0], "a worker stays behind"
+    os.close(end)
   return path.read_bytes()
 
 
