@@ -5,7 +5,7 @@ import scripts
 
 from experiments.endurance import kills, models, soak
 
-MEGABYTES = 5
+MEGABYTES = 2
 
 
 @pytest.mark.parametrize("name", soak.TRANSFORMATIONS)
@@ -20,6 +20,23 @@ def test_iterators_leave_neither_memory_nor_threads_behind(native_ops, name):
   added = soak.iterators(name, 200)
   assert added["megabytes"] < MEGABYTES
   assert added["threads"] <= 0
+
+
+def test_elements_that_are_kept_show(monkeypatch):
+  monkeypatch.setitem(soak.TRANSFORMATIONS, "cache", lambda data: data.cache())
+  added = soak.elements("cache", 100 * soak.STRIDE)
+  assert added["megabytes"] > 2 * MEGABYTES
+
+
+def test_memory_that_is_taken_once_does_not_show():
+  held = []
+
+  def grow_once():
+    if len(held) == 50:
+      held.append(bytes(range(256)) * 80_000)  # 20 megabytes, written to
+    held.append(None)
+
+  assert soak._added(grow_once, 100)["megabytes"] < MEGABYTES
 
 
 @pytest.mark.one_stack
