@@ -19,3 +19,17 @@ IMPLEMENTATION = flags.DEFINE_enum(
   "Which implementation of echo and shuffle to use, a name, without unit: "
   "`auto` is `native` where it can be built, else `graph`.",
 )
+
+
+def check_echo_buffer(held, batch_size):
+  """Checks that the copies of an example can be kept out of one batch.
+
+  Raises:
+    ValueError: If the buffer holds less than two batches; the message starts
+      with the flag.
+  """
+  least = 2 * batch_size
+  if held < least:
+    raise ValueError(
+      f"--echo_buffer: must be at least {least}, two batches, got {held}"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments import served, workloads
+from experiments import echo_flags, served, workloads
 from experiments.arms import ON_STALL, parse
 from experiments.command_line import blaming
 from experiments.request import MEASURED, TIME, places
@@ -56,7 +56,7 @@ def check(request, workload):
   _check_timed(request)
   _check_store(request, workload)
   _check_schedules(request)
-  _check_minimum("echo_buffer", request.echo_buffer, 2 * request.batch_size)
+  echo_flags.check_echo_buffer(request.echo_buffer, request.batch_size)
 
 
 def _check_arms(request, workload):

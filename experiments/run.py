@@ -122,7 +122,10 @@ def main():
   with command_line.refusing_in_one_line():
     workload = url_flag.stored(workload_flags.workload())
     arm = arms.parse(_ARM.value, _FACTOR.value)
-    _check_echo_buffer(workload, arm)
+    if arm.shuffle or arm.on_stall:
+      echo_flags.check_echo_buffer(
+        echo_flags.ECHO_BUFFER.value, _batch_size(workload)
+      )
     service_echo = service_flags.echo()
     how = training_flags.settings()
     plan = {
@@ -155,14 +158,6 @@ def main():
     **plan,
   )
   _write(result, output_dir)
-
-
-def _check_echo_buffer(workload, arm):
-  held, least = echo_flags.ECHO_BUFFER.value, 2 * _batch_size(workload)
-  if (arm.shuffle or arm.on_stall) and held < least:
-    raise ValueError(
-      f"--echo_buffer: must be at least {least}, two batches, got {held}"
-    )
 
 
 def _duration(flag, default=None):

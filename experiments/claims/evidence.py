@@ -118,7 +118,7 @@ def needed(comparison):
     A dict from an arm with enough seeds to its `Seeds`; empty without a target
     of which all runs tell, or with too few seeds of the baseline.
   """
-  target = _target(comparison.runs)
+  target = told_target(comparison.runs)
   return {} if target is None else _seeds(comparison.runs, target)
 
 
@@ -152,12 +152,12 @@ def gain(seeds, arm):
 
 def where(comparison):
   """Returns the target, and in what the comparison differs from others."""
-  parts = [f"{_target(comparison.runs):g}", comparison.name]
+  parts = [f"{told_target(comparison.runs):g}", comparison.name]
   return " with ".join(part for part in parts if part)
 
 
-def _target(runs):
-  """The hardest target of which all runs tell, None if there is none.
+def told_target(runs):
+  """Returns the hardest target of which all runs tell, None if there is none.
 
   All seeds of the baseline reach it, and so does every arm, or it has had as
   many fresh examples: runs end after so many steps, and by then an echo has had

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from experiments import comparisons, summary
 from experiments.arms import Arm
-from experiments.claims.evidence import MIN_SEEDS, Tally, Verdict, together
+from experiments.claims.evidence import (
+  MIN_SEEDS,
+  Tally,
+  Verdict,
+  together,
+  told_target,
+)
 from experiments.figures import buffers
 from experiments.seeds import Seeds
 
@@ -37,7 +43,7 @@ def judge(recorded):
 
 def _needed(sweep, runs):
   """From an echo to what it needs with every buffer, if there are several."""
-  target = summary.own_target(runs)
+  target = told_target(runs)
   if target is None:
     return {}
   lines = {
@@ -66,9 +72,7 @@ def _repair(tally, arm, line, runs):
   """
   if 0 not in line:
     return ""
-  baseline = Seeds.to_target(
-    summary.by_arm(runs)[Arm()], summary.own_target(runs)
-  )
+  baseline = Seeds.to_target(summary.by_arm(runs)[Arm()], told_target(runs))
   damage = line[0].median - baseline.median / arm.factor
   if not 0 < damage < float("inf"):
     return ""

@@ -37,7 +37,7 @@ _INFO = "dataset_info.json"
 _FORMAT = "tfrecord"
 
 # Each waits in a thread of its own; some are left for what stands behind.
-_READS_AT_ONCE = 32
+READS_AT_ONCE = 32
 
 
 def load(name, split, decoders, *, url, cycle_length, block_length):
@@ -70,7 +70,7 @@ def load(name, split, decoders, *, url, cycle_length, block_length):
   )
   count = sum(file.take for file in files)
   data = data.apply(tf.data.experimental.assert_cardinality(count))
-  return data.apply(stages.with_threads(_READS_AT_ONCE)).map(
+  return data.apply(stages.with_threads(READS_AT_ONCE)).map(
     lambda record: features.deserialize_example(
       record, decoders=decoders.decoders
     ),

@@ -27,12 +27,11 @@ import os
 import tensorflow as tf
 
 import tfecho
+from experiments.data.shards import READS_AT_ONCE
 from tfecho import stages
 from tfecho.remote import fetching
 
 _NAMES = "names.txt"
-
-_READS_AT_ONCE = 32
 
 
 def put(workload, url, *, storage_options=None):
@@ -119,7 +118,7 @@ class Own:
       ValueError: If the examples are no images, or there are none.
     """
     workload = stored(workload, self.url)
-    keys = workload.train().apply(stages.with_threads(_READS_AT_ONCE))
+    keys = workload.train().apply(stages.with_threads(READS_AT_ONCE))
     return dataclasses.replace(workload, train=lambda: keys)
 
   def counts(self):
