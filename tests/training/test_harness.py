@@ -14,6 +14,7 @@ from backends import needs_tensorflow
 import tfecho
 from tfecho.training import (
   BackupAndRestore,
+  EchoMonitor,
   FreshEpochs,
   StopAtTarget,
   Timeline,
@@ -291,13 +292,16 @@ class Interruption(Exception):
   """What ends a training from within."""
 
 
+class Interrupt(keras.callbacks.Callback):
+  """Ends a training before its step 8."""
+
+  def on_train_batch_begin(self, batch, logs=None):
+    if int(self.model.optimizer.iterations) == 8:
+      raise Interruption
+
+
 @needs_tensorflow
 def test_a_training_that_was_interrupted_is_resumed(tmp_path):
-  class Interrupt(keras.callbacks.Callback):
-    def on_train_batch_begin(self, batch, logs=None):
-      if int(self.model.optimizer.iterations) == 8:
-        raise Interruption
-
   def resumable(directory, *callbacks):
     data = make_pipeline(shuffle_buffer=EXAMPLES).dataset(repeat=True)
     backup = BackupAndRestore(directory, data=data, every_steps=2)
@@ -316,6 +320,43 @@ def test_a_training_that_was_interrupted_is_resumed(tmp_path):
   assert [row["steps"] for row in result.curve] == [10, 13]
   assert result.steps == whole.steps == 13
   assert_same_weights(result.model, whole.model)
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("every_steps, before", [(None, 5), (2, 7)])
+def test_fresh_examples_before_an_interruption_are_not_forgotten(
+  native_ops, tmp_path, every_steps, before
+):
+  known = Timeline(batch_size=BATCH_SIZE, fresh_examples=EXAMPLES, factor=2)
+
+  def resumable(*callbacks, timeline=known):
+    stats = tfecho.Stats()
+    echo = echo_of("native", 2, repeat=True, echo_buffer=0)
+    data = make_pipeline().dataset(**echo, stats=stats)
+    backup = BackupAndRestore(tmp_path, data=data, every_steps=every_steps)
+    return run(
+      backup.data,
+      length="20ba",
+      epoch="5ba",
+      timeline=timeline,
+      callbacks=[
+        EchoMonitor(stats, batch_size=BATCH_SIZE), *callbacks, backup
+      ],
+    )
+
+  with pytest.raises(Interruption):
+    resumable(Interrupt())
+  result = resumable()
+  counted = [row["fresh_consumed"] for row in result.curve]
+  used = known.fresh_examples(before)
+  assert [row["fresh_examples"] for row in result.curve] == [
+    used + count for count in counted
+  ]
+  assert result.fresh_examples == used + counted[-1]
+
+  with pytest.raises(Interruption):
+    resumable(Interrupt())
+  assert resumable(timeline=None).fresh_examples is None
 
 
 @needs_tensorflow

@@ -54,13 +54,13 @@ class TrainingResult:
 
   Attributes:
     model: the trained model.
-    steps: how many were made.
+    steps: how many were made, before it was resumed, too.
     fresh_examples: how many of them the training has used: counted, if it was
       given `stats`; else what so many steps take at a constant factor, or None
-      if nothing is known.
-    seconds: of training, validation left out.
-    curve: for every epoch a dict of `epoch`, counted from 0, `steps`,
-      `fresh_examples` and `seconds` up to its end, and its logs.
+      if nothing is known. Of those before it was resumed there is no count.
+    seconds: of training, validation left out, since it began or was resumed.
+    curve: for every epoch since then a dict of `epoch`, counted from 0, and up
+      to its end `steps`, `fresh_examples` and `seconds`, and its logs.
   """
 
   model: keras.Model

@@ -7,12 +7,12 @@ from tfecho.training.callbacks.course import Course
 
 
 def make_course(total_steps=100, first_step=0, **options):
-  return Course(
-    total_steps=total_steps,
-    first_step=first_step,
-    fresh_examples=lambda steps: 4 * steps,
+  return Course(**{
+    "total_steps": total_steps,
+    "first_step": first_step,
+    "fresh_examples": lambda steps: 4 * steps,
     **options,
-  )
+  })
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,26 @@ def test_every_epoch_leaves_a_row(run_epochs, clock):
     {**first, "loss": 0.5, "fresh_consumed": 0},
     {**second, "loss": 0.25, "f1": [1.0, 1.0], "fresh_consumed": 33},
   ]
+
+
+@pytest.mark.parametrize(
+  # Of epochs of 5 steps.
+  "first_step, logs, known, unknown",
+  [
+    (0, {}, [20, 40], [None, None]),
+    (0, {"fresh_consumed": 33}, [33, 33], [33, 33]),
+    # What was before is not counted.
+    (6, {}, [44, 64], [None, None]),
+    (6, {"fresh_consumed": 33}, [57, 57], [None, None]),
+  ],
+)
+def test_fresh_examples_are_those_before_a_resumed_training_too(
+  run_epochs, first_step, logs, known, unknown
+):
+  for found, estimate in [(known, lambda n: 4 * n), (unknown, lambda n: None)]:
+    course = make_course(first_step=first_step, fresh_examples=estimate)
+    run_epochs(course, [logs, logs], steps=5)
+    assert [row["fresh_examples"] for row in course.rows] == found
 
 
 def test_validation_takes_no_time(compiled, examples, clock, time_passes):

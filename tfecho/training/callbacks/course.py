@@ -18,7 +18,8 @@ class Course(Progress):
 
   Attributes:
     rows: for every epoch a dict of `epoch`, counted from 0, `steps`,
-      `fresh_examples`, `seconds`, and its logs.
+      `fresh_examples`, `seconds`, and its logs. Of a training that is resumed,
+      epochs and seconds since then; steps and examples are all of them.
   """
 
   def __init__(
@@ -34,8 +35,9 @@ class Course(Progress):
     Args:
       total_steps: where it ends, in the middle of an epoch, too.
       first_step: how many were made before, if it is resumed.
-      fresh_examples: how many of them so many steps take, where they are not
-        counted.
+      fresh_examples: how many so many steps take, or None if nobody knows.
+        Asked for those that are not counted: all of them without an echo that
+        counts, and those of the steps before, of which no count is kept.
       clock: what tells the time in seconds.
     """
     super().__init__(clock=clock)
@@ -58,16 +60,23 @@ class Course(Progress):
     """Keeps what is known at this point."""
     super().on_epoch_end(epoch, logs)
     logs = {k: np.asarray(v).tolist() for k, v in (logs or {}).items()}
-    steps = self.total_steps_made
-    # What an `EchoMonitor` has counted, if there is an echo that counts.
-    counted = logs.get("fresh_consumed", 0)
-    fresh = int(counted) if counted > 0 else self._fresh_examples(steps)
     self.rows.append(
       {
         "epoch": epoch,
-        "steps": steps,
-        "fresh_examples": fresh,
+        "steps": self.total_steps_made,
+        "fresh_examples": self._fresh(logs),
         "seconds": self.seconds,
         **logs,
       }
     )
+
+  def _fresh(self, logs: dict[str, Any]) -> int | None:
+    """Those used so far: as many as an `EchoMonitor` counted, and those before.
+
+    It begins at 0 in every process.
+    """
+    counted = logs.get("fresh_consumed", 0)
+    if counted <= 0:  # There is no echo that counts.
+      return self._fresh_examples(self.total_steps_made)
+    before = self._fresh_examples(self._first_step) if self._first_step else 0
+    return None if before is None else before + int(counted)
