@@ -209,9 +209,18 @@ def test_it_may_be_interrupted_again_and_again(pipeline_data, whole, tmp_path):
   assert first[6:] + second[2:] == third[:3]
 
 
+@pytest.mark.parametrize("told", ["first", "last"])
 def test_executions_of_several_steps_are_resumed_exactly(
-  pipeline_data, tmp_path
+  pipeline_data, tmp_path, monkeypatch, told
 ):
+  """Whichever of its steps `fit` says at the end: in Keras 3.10 the first."""
+  on_train_batch_end = BackupAndRestore.on_train_batch_end
+
+  def end(backup, batch, logs=None):
+    first = batch // 5 * 5
+    on_train_batch_end(backup, first if told == "first" else first + 4, logs)
+
+  monkeypatch.setattr(BackupAndRestore, "on_train_batch_end", end)
   options = {"compiled": {"steps_per_execution": 5}, "every_steps": 5}
   assert 15 == assert_resumes(pipeline_data, tmp_path, interrupt=17, **options)
 

@@ -29,6 +29,7 @@ from tfecho.training import optimizers
 from tfecho.training.callbacks.backup_folder import BackupFolder, Position
 from tfecho.training.callbacks.continued_dataset import ContinuedDataset
 from tfecho.training.callbacks.epochs import EndsEpochs
+from tfecho.training.layers import whole_number
 
 
 class BackupAndRestore(EndsEpochs):
@@ -156,6 +157,7 @@ class BackupAndRestore(EndsEpochs):
 
     Not before it is known that this is a training that can be resumed.
     """
+    self._step_at_end = self._first_step + batch + self._steps_per_execution
     if not self.data.is_used:
       raise ValueError(
         "`fit` must train on `backup.data` itself. Put stages behind it, such"
@@ -169,7 +171,8 @@ class BackupAndRestore(EndsEpochs):
 
   def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
     """Makes a backup when it is time to, and ends an epoch that was resumed."""
-    step = self._first_step + batch + 1
+    # Not by `batch`: of an execution the last step, in Keras 3.10 the first.
+    step = self._step_at_end
     self._steps_since_backup += step - self._position.step
     self._position = Position(self._position.epoch, step)
     if step >= self._steps_per_epoch:
@@ -218,12 +221,13 @@ class BackupAndRestore(EndsEpochs):
       raise ValueError("the model must be built before `fit` can resume it")
     self._steps_per_epoch = self.params["steps"]
     self.data.check_epochs(self._steps_per_epoch)
-    per_execution = int(self.model.steps_per_execution)
+    per_execution = whole_number(self.model.steps_per_execution)
     if self._steps_per_epoch % per_execution:
       raise ValueError(
         f"`steps_per_execution`={per_execution} must divide the steps of an"
         f" epoch, which are {self._steps_per_epoch}"
       )
+    self._steps_per_execution = per_execution
 
 
 def _random_state(model: keras.Model) -> list[tf.Variable]:
