@@ -18,20 +18,27 @@ def resolve(runs):
     runs: List of `RunSettings`, all with the same implementation.
 
   Raises:
-    ValueError: If "native" is asked for and can't be loaded, or something is
-      wanted that "graph" hasn't.
+    ValueError: As `resolved`.
   """
-  name = _resolve(runs[0].implementation)
-  if name == "graph" and any(run.arm.on_stall for run in runs):
-    raise ValueError(f"--arms: on_stall needs native ops, got {name!r}")
+  name = resolved(runs[0].implementation, [run.arm for run in runs])
   return [dataclasses.replace(run, implementation=name) for run in runs]
 
 
-def _resolve(name):
+def resolved(name, arms):
+  """Returns "native" or "graph", for some arms.
+
+  Raises:
+    ValueError: If "native" is asked for and can't be loaded, or something is
+      wanted that "graph" hasn't.
+  """
+  unavailable = tfecho.native.NativeUnavailableError
   if name == "auto":
-    return "graph" if tfecho.native.try_load() is None else "native"
-  if name == "native":
-    unavailable = tfecho.native.NativeUnavailableError
+    name = "graph" if tfecho.native.try_load() is None else "native"
+  elif name == "native":
     with command_line.blaming("implementation=native", unavailable):
       tfecho.native.load()
+  if name == "graph" and any(arm.on_stall for arm in arms):
+    raise ValueError(
+      f"--implementation: on_stall needs native ops, got {name!r}"
+    )
   return name

@@ -31,6 +31,7 @@ from experiments import (
   echo_flags,
   feeding,
   files,
+  implementations,
   schedule_flags,
   served,
   service_flags,
@@ -113,6 +114,7 @@ _REMEMBERED = (
   url_flag.STORE,
 )
 
+_SETTINGS = "settings.json"
 _CURVE = "epochs.csv"
 _RESULT = "result.json"
 
@@ -126,6 +128,7 @@ def main():
       echo_flags.check_echo_buffer(
         echo_flags.ECHO_BUFFER.value, _batch_size(workload)
       )
+    implementation = _implementation(arm)
     service_echo = service_flags.echo()
     how = training_flags.settings()
     plan = {
@@ -138,11 +141,26 @@ def main():
     }
     with command_line.blaming("length"):  # As `train` would, but in one line.
       plan["learning_rate"].on(plan["timeline"].lasting(plan["length"]))
-    output_dir = _output_dir(workload, arm, how, service_echo)
+    settings = {
+      "workload": workload.name,
+      "preset": workload.preset,
+      "augmentation": workload_flags.AUGMENTATION.value,
+      "arm": str(arm),
+      "implementation": implementation,
+      "service_echo": service_echo,
+      **how.to_dict(),
+      **{flag.name: flag.value for flag in _REMEMBERED},
+    }
+    output_dir = _output_dir(settings)
     _check_not_begun(output_dir, how, service_echo)
     keras.utils.set_random_seed(_SEED.value)  # The order depends on it.
-    data, backups = _feed(workload, arm, how, service_echo, output_dir)
+    batches = _batches(workload, arm, implementation, service_echo)
+    data, backups = _with_backups(batches, how, service_echo, output_dir)
     progress = _progress(plan, backups)
+  # Not before all has been checked: what is refused is no training to go on.
+  files.write_whole(
+    output_dir / _SETTINGS, json.dumps(settings, indent=2) + "\n"
+  )
   result = train(
     workload.model,
     data,
@@ -188,6 +206,12 @@ def _progress(plan, backups):
   return TrainingProgress(total, steps_done=done)
 
 
+def _implementation(arm):
+  """That of the echo; what is not echoed is the same with each of them."""
+  name = echo_flags.IMPLEMENTATION.value
+  return implementations.resolved(name, [arm]) if arm.is_echo else "auto"
+
+
 def _batch_size(workload):
   return batch_size_flag.BATCH_SIZE.value or workload.batch_size
 
@@ -195,25 +219,15 @@ def _batch_size(workload):
 # --- Where it goes ------------------------------------------------------------
 
 
-def _output_dir(workload, arm, how, service_echo):
+def _output_dir(settings):
   """The directory, if what is in it belongs to the same training."""
   path = pathlib.Path(_OUTPUT_DIR.value)
-  settings = {
-    "workload": workload.name,
-    "preset": workload.preset,
-    "augmentation": workload_flags.AUGMENTATION.value,
-    "arm": str(arm),
-    "service_echo": service_echo,
-    **how.to_dict(),
-    **{flag.name: flag.value for flag in _REMEMBERED},
-  }
   path.mkdir(parents=True, exist_ok=True)
   if (path / _RESULT).exists():
     raise ValueError(f"--output_dir: {path} has a training that is over")
-  known = path / "settings.json"
+  known = path / _SETTINGS
   if known.exists():
     _check_same(json.loads(known.read_text()), settings, path)
-  files.write_whole(known, json.dumps(settings, indent=2) + "\n")
   return path
 
 
@@ -269,9 +283,8 @@ def _write(result, output_dir):
 # --- What it is fed with ------------------------------------------------------
 
 
-def _feed(workload, arm, how, service_echo, output_dir):
+def _with_backups(batches, how, service_echo, output_dir):
   """The data, and the callback that saves the position in it, if one can."""
-  batches = _batches(workload, arm, service_echo)
   if not _has_backups(how, service_echo):
     return batches, []
   backup = BackupAndRestore(
@@ -280,7 +293,7 @@ def _feed(workload, arm, how, service_echo, output_dir):
   return backup.data, [backup]
 
 
-def _batches(workload, arm, service_echo):
+def _batches(workload, arm, implementation, service_echo):
   batch_size = _batch_size(workload)
   echo = feeding.echo(
     arm, batch_size=batch_size, echo_buffer=echo_flags.ECHO_BUFFER.value
@@ -295,11 +308,9 @@ def _batches(workload, arm, service_echo):
     service = served.service(service_echo)
     with command_line.blaming("data_service"):
       return service.batches(
-        pipeline, arm, implementation=echo_flags.IMPLEMENTATION.value, echo=echo
+        pipeline, arm, implementation=implementation, echo=echo
       )
-  return pipeline.dataset(
-    repeat=True, implementation=echo_flags.IMPLEMENTATION.value, **echo
-  )
+  return pipeline.dataset(repeat=True, implementation=implementation, **echo)
 
 
 if __name__ == "__main__":

@@ -141,6 +141,10 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
     ("--length=3", "`--length` must be a number and a unit"),
     ("--echo_buffer=15", "--echo_buffer: must be at least 16, two batches"),
     ("--length=8ba --warmup=9ba", "--length: `warmup` is a part of `total`"),
+    (
+      "--arm=on_stall --implementation=graph",
+      "--implementation: on_stall needs native ops, got 'graph'",
+    ),
     pytest.param(
       "--preset=paper --data_dir=/no/such",
       "cifar10 is not on this machine: there is no /no/such/cifar10",
@@ -153,3 +157,4 @@ def test_a_mistake_is_told_in_one_line(tmp_path, flag, message):
   assert done.returncode == 1
   assert f"error: {message}" in done.stderr
   assert "Traceback" not in done.stderr
+  assert not (tmp_path / "settings.json").exists()  # nothing to go on with
