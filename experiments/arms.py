@@ -59,6 +59,11 @@ class Arm:
     return f"{self.kind} e{relation}{self.factor:g}"
 
   @property
+  def is_echo(self):
+    """Whether it has an echo, which neither the baseline nor a cache has."""
+    return self.echo_after is not None
+
+  @property
   def kind(self):
     """The arm without its factor, as `parse` takes it: "after_decode"."""
     if self.echo_after is None:

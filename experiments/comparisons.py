@@ -5,12 +5,11 @@ finished = load(["digits.jsonl", "fashion.jsonl"])
 for comparison in split(finished, "target"):
   comparison.name      # "workload=... preset=fashion": how it differs
   comparison.runs
-for sweep in sweeps(split(finished, "target"), "batch_size"):
-  ...                  # comparisons that differ in their batch size only
 ```
 
 A comparison of several batch sizes or buffers is recorded as several files, one
-value of the flag each, and read together here.
+value of the flag each, and read together here. A baseline, which has no buffer,
+needs to be recorded with one of them only.
 """
 
 from __future__ import annotations
@@ -23,8 +22,10 @@ import json
 from absl import logging
 
 from experiments import records
+from experiments.arms import Arm
 from experiments.seeds import FIRST_TUNING_SEED
 
+BUFFER = "echo_buffer"
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
@@ -101,6 +102,9 @@ def _check_no_trials(loaded, path):
 def split(finished, measure):
   """Returns the comparisons of one measure that runs are, in their order.
 
+  The baseline has no buffer: those that have none of their own get it from one
+  that differs in its buffer alone.
+
   Args:
     finished: List of records.
     measure: One of `settings.MEASURES`.
@@ -116,41 +120,21 @@ def split(finished, measure):
   names = differing(conditions)
   for runs in groups.values():
     _check_learning_rates(runs)
-  return [
+  found = [
     Comparison(common, names, runs)
     for common, runs in zip(conditions, groups.values())
   ]
+  return [
+    dataclasses.replace(one, runs=one.runs + _baseline_of_others(one, found))
+    for one in found
+  ]
 
 
-def sweeps(comparisons, over, *, following=()):
-  """Returns lists of comparisons that differ in one condition, sorted by it.
-
-  A list of one is a comparison that no other goes with.
-
-  Args:
-    comparisons: What `split` returned.
-    over: Name of the condition.
-    following: Names of others that may change with it, one value for each.
-  """
-  ignored = (over, *following)
-  groups = collections.defaultdict(list)
-  for comparison in comparisons:
-    rest = {n: v for n, v in comparison.conditions.items() if n not in ignored}
-    groups[_freeze(rest)].append(comparison)
-  found = []
-  for group in groups.values():
-    values = [comparison.conditions[over] for comparison in group]
-    if len(set(values)) < len(values):
-      # Which of them to take, nobody can say.
-      logging.warning(
-        "no sweep over %s: runs of one value differ in %s",
-        over,
-        ", ".join(differing([c.conditions for c in group])),
-      )
-      found += [[comparison] for comparison in group]
-    else:
-      found.append(sorted(group, key=lambda c: c.conditions[over]))
-  return found
+def without(comparison, names):
+  """Returns the other conditions of a comparison, ready to be compared."""
+  return _freeze(
+    {n: v for n, v in comparison.conditions.items() if n not in names}
+  )
 
 
 def differing(conditions):
@@ -165,6 +149,20 @@ def differing(conditions):
     for name in names
     if len({json.dumps(one.get(name)) for one in conditions}) > 1
   )
+
+
+def _baseline_of_others(comparison, others):
+  """That of the first that differs in its buffer alone, if it has none."""
+  rest = without(comparison, (BUFFER,))
+  for other in [comparison, *others]:
+    runs = [run for run in other.runs if _arm(run) == Arm()]
+    if runs and without(other, (BUFFER,)) == rest:
+      return [] if other is comparison else runs
+  return []
+
+
+def _arm(run):
+  return records.settings_of(run).arm
 
 
 def _identity(record):

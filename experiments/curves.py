@@ -1,33 +1,41 @@
-"""When a run has reached a target, read from its evaluations.
+"""Where a run has reached a target, read from its evaluations.
 
 ```python
-reached([0.97, 0.99, 0.98, 0.99, 1.0], 0.99)  # 4: (0.98 + 0.99 + 1.0) / 3
-best([0.97, 0.99, 0.98, 0.99, 1.0])           # 0.99
+reached(record, 0.99)["consumed"]  # fresh examples; None if it never was
+best([0.96, 0.98, 0.97, 0.99])     # 0.98
 ```
 """
 
+import math
+
 WINDOW = 3  # evaluations; a single one crosses a target by luck
+_BESIDE = WINDOW // 2  # on either side of the middle of a window
 
 
-def reached(values, target, *, maximize=True):
-  """Returns at which evaluation a target counts as reached.
+def reached(run, target):
+  """Returns where a run reached a target.
 
-  It does as soon as the mean of the last `WINDOW` evaluations is at least as
-  good as the target, and at the last of them: before it one could not know.
+  The mean of `WINDOW` evaluations stands for the one in their middle. A target
+  is reached between the first that is at least as good and the one before it,
+  in proportion: evaluations are so many steps apart, which with an echo are
+  fewer fresh examples than without, and whoever counted to the next one, or to
+  the last of those in the mean, would count more for the baseline.
 
   Args:
-    values: The metric at every evaluation, in order.
-    target: What its mean has to reach.
-    maximize: Whether a larger metric is a better one.
+    run: Its record.
+    target: What the mean has to reach.
 
   Returns:
-    An index into `values`, or None if the target has not been reached.
+    A dict of what its `curve` has a list of: the numbers where it was reached.
+    None if it was not.
   """
-  sign = 1 if maximize else -1
-  for last, mean in enumerate(means(values), WINDOW - 1):
+  sign = 1 if run["metric"]["maximize"] else -1
+  smoothed = {name: middles(values) for name, values in run["curve"].items()}
+  smoothed["metric"] = means(run["curve"]["metric"])
+  for index, mean in enumerate(smoothed["metric"]):
     # Means of decimal fractions: 0.99 three times must count as 0.99.
     if sign * (mean - target) >= -1e-9:
-      return last
+      return _crossing(smoothed, target, index)
   return None
 
 
@@ -48,3 +56,23 @@ def means(values):
     sum(values[last - WINDOW : last]) / WINDOW
     for last in range(WINDOW, len(values) + 1)
   ]
+
+
+def middles(values):
+  """Returns the values that those means stand for."""
+  return values[_BESIDE : len(values) - _BESIDE]
+
+
+def _crossing(curve, target, index):
+  """The numbers at the target: those of a point, or between it and the last."""
+  after = {name: values[index] for name, values in curve.items()}
+  if index == 0:
+    return after
+  before = {name: values[index - 1] for name, values in curve.items()}
+  if not math.isfinite(before["metric"]):  # It diverged: there is no way.
+    return after
+  way = (target - before["metric"]) / (after["metric"] - before["metric"])
+  return {
+    name: value + min(way, 1) * (after[name] - value)
+    for name, value in before.items()
+  }

@@ -62,7 +62,7 @@ def _timed_arms(request, compared):
   """All arms if time is what was asked for, else the baseline and one echo."""
   if TIME in request.measure:
     return compared
-  echoes = [arm for arm in compared if arm.echo_after is not None]
+  echoes = [arm for arm in compared if arm.is_echo]
   if not echoes or "target" not in request.measure:
     return []
   chosen = (echoes[0].kind, ON_STALL)

@@ -52,7 +52,7 @@ _OF_A_MEASURE = (
   "evaluation_steps",
 )
 _FIELDS = ("format", "date", "environment", "settings")
-_RESULTS = ("metric", "counts", "to_target", "curve")
+_RESULTS = ("metric", "counts", "curve")
 
 
 def make(settings, environment, result):
@@ -237,10 +237,7 @@ def _without_nulls(record):
 
 
 def _with_metrics(record, change):
-  """Returns a record with every metric changed that may be infinite.
-
-  Where a target is reached it is not.
-  """
+  """Returns a record with every metric changed that may be infinite."""
   counts, curve = record["counts"], record["curve"]
   return {
     **record,

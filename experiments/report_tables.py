@@ -116,8 +116,9 @@ def _to_target_table(finished):
       for row in rows
     ],
     notes=(
-      "A target counts as reached when the mean of "
-      f"{curves.WINDOW} evaluations in a row is no worse.",
+      f"A target is reached where the mean of {curves.WINDOW} evaluations is, "
+      "which stands for the middle",
+      "one; between two of them in proportion.",
       "Consumed: what the training asked for. Read: what was taken from the "
       "source, read-ahead",
       "and shuffle buffer included. Gain: the baseline's median of consumed "

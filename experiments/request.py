@@ -95,9 +95,7 @@ class Request:
   def falling(self):
     """Returns arms with a factor that changes, one of each kind of echo."""
     kinds = dict.fromkeys(
-      arm.kind
-      for arm in self.compared()
-      if arm.echo_after is not None and not arm.on_stall
+      arm.kind for arm in self.compared() if arm.is_echo and not arm.on_stall
     )
     return [
       parse(kind, first).falling_to(last)

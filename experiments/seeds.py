@@ -13,7 +13,7 @@ import functools
 import math
 import statistics
 
-from experiments import intervals
+from experiments import curves, intervals
 
 # Seeds to tune with count from here, those of comparisons from 0 and not so
 # far: a rate must not be judged by the seeds that it was chosen for.
@@ -42,8 +42,8 @@ class Seeds:
 
   @classmethod
   def to_target(cls, runs, target, *, column="consumed"):
-    """What each run needed to a target that was set before it began."""
-    rows = [run["to_target"][f"{target:g}"] for run in runs]
+    """What each run needed to a target, none harder than it was set."""
+    rows = [curves.reached(run, target) for run in runs]
     return cls(
       tuple(row[column] if row else NEVER for row in rows),
       tuple(run["counts"][column] for run in runs),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 
-from experiments import records, timing, workloads
+from experiments import curves, records, timing, workloads
 from experiments.arms import PLACES, Arm
 from experiments.seeds import NEVER, Seeds
 
@@ -186,7 +186,7 @@ def own_target(finished):
   """Returns the hardest target that every baseline run reaches, or None."""
   baseline = by_arm(finished).get(Arm(), [])
   for target in reversed(targets(finished)):
-    if baseline and all(run["to_target"][f"{target:g}"] for run in baseline):
+    if baseline and not Seeds.to_target(baseline, target).missed:
       return target
   return None
 
@@ -228,6 +228,28 @@ def sped_up(rows):
   ]
 
 
+def seconds_to_last_target(runs):
+  """Returns the wall time of runs behind a slow upstream, as `Seeds`.
+
+  That until the first batch is there included: in it echoes fill their buffers.
+  """
+  target = runs[0]["settings"]["targets"][-1]
+  seeds = Seeds.to_target(runs, target, column="seconds")
+  return Seeds(
+    tuple(map(sum, zip(seeds.values, map(_first_wait, runs)))),
+    tuple(map(sum, zip(seeds.ends, map(_first_wait, runs)))),
+  )
+
+
+def waiting(runs):
+  """Returns the share of that time spent waiting for input, median."""
+  return statistics.median(
+    (run["counts"]["wait_seconds"] + _first_wait(run))
+    / (run["counts"]["seconds"] + _first_wait(run))
+    for run in runs
+  )
+
+
 def metric_name(finished):
   """Returns what the metric is called."""
   return finished[0]["metric"]["name"]
@@ -247,7 +269,7 @@ def line(record):
   """Returns how a run went, in one line."""
   settings = records.settings_of(record)
   counts = record["counts"]
-  row = record["to_target"][f"{settings.targets[-1]:g}"]
+  row = curves.reached(record, settings.targets[-1])
   if settings.measure == "final":
     outcome = f"{counts['metric']:.3f} after"
     row = counts
@@ -257,8 +279,8 @@ def line(record):
   else:
     outcome = f"{settings.targets[-1]:g} reached after"
   return (
-    f"{settings}: {outcome} {row['consumed']:,} fresh examples, "
-    f"{row['step']:,} steps, {row['seconds']:.1f} s"
+    f"{settings}: {outcome} {row['consumed']:,.0f} fresh examples, "
+    f"{row['step']:,.0f} steps, {row['seconds']:.1f} s"
   )
 
 
@@ -318,8 +340,9 @@ def _timed_arm(arm, runs):
     upstream=upstream,
     downstream=downstream,
   )
-  seeds = Seeds.to_target(runs, settings.targets[-1], column="seconds")
-  consumed = Spread.of([c["consumed"] for c in counts])
+  seeds = seconds_to_last_target(runs)
+  fresh = Seeds.to_target(runs, settings.targets[-1])
+  consumed = Spread.of(list(map(min, fresh.values, fresh.ends)))
   return Timed(
     arm=arm,
     runs=len(runs),
@@ -330,13 +353,18 @@ def _timed_arm(arm, runs):
     ratio=ratio,
     consumed=consumed,
     copies=copies,
-    waiting=statistics.median(c["wait_seconds"] / c["seconds"] for c in counts),
+    waiting=waiting(runs),
     seeds=seeds,
     seconds=Spread.of(seeds.values),
     expected_seconds=consumed.median * per_example,
     speedup=None,
     expected_speedup=timing.speedup(factor, ratio=ratio),
   )
+
+
+def _first_wait(run):
+  """Until there was a batch; the clock of earlier runs has it already."""
+  return run["counts"].get("first_wait_seconds", 0.0)
 
 
 def _seconds_per_copy(counts):

@@ -3,7 +3,6 @@
 ```python
 result = run(settings)
 result["curve"]["consumed"]      # fresh examples, at every evaluation
-result["to_target"]["0.99"]      # the same where the target was reached
 ```
 """
 
@@ -47,9 +46,8 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
 
   Returns:
     A dict that JSON can hold: `metric`, its name and direction, `counts` of the
-    whole run, those of the store included if there is one, `to_target` from
-    each target to the columns of the `curve` where it counts as reached, or
-    None, and `curve` (see `COLUMNS`).
+    whole run, those of the store included if there is one, and `curve` (see
+    `COLUMNS`), which says where a target was `curves.reached`.
   """
   # Before there are any datasets: their seeds depend on the global one.
   keras.utils.set_random_seed(settings.seed)
@@ -66,10 +64,6 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
   return {
     "metric": {"name": workload.metric_name, "maximize": workload.maximize},
     "counts": course.counts(),
-    "to_target": {
-      f"{target:g}": course.to_target(target, maximize=workload.maximize)
-      for target in settings.targets
-    },
     "curve": course.curve,
   }
 
@@ -218,11 +212,6 @@ class _Course(keras.callbacks.Callback):
     for column in COLUMNS:
       self.curve[column].append(row[column])
     self._on_evaluation(self._step, logs["val_metric"])
-
-  def to_target(self, target, *, maximize):
-    """Returns the columns where a target counts as reached, or None."""
-    index = curves.reached(self.curve["metric"], target, maximize=maximize)
-    return None if index is None else self._row(index)
 
   def counts(self):
     """Returns the totals of the run, up to its last evaluation."""

@@ -26,6 +26,7 @@ from absl import flags
 from experiments import (
   campaign,
   command_line,
+  curves,
   implementations,
   learning_rates,
   planning,
@@ -164,8 +165,8 @@ def _fresh(trial):
   more than to reach it at the end, and by how much nobody knows.
   """
   whole = _MISSED * trial["counts"]["consumed"]
-  reached = trial["to_target"].values()
-  return [columns["consumed"] if columns else whole for columns in reached]
+  reached = (curves.reached(trial, x) for x in trial["settings"]["targets"])
+  return [there["consumed"] if there else whole for there in reached]
 
 
 def quasi_random_rates(count, *, lowest, highest):
@@ -196,7 +197,7 @@ def quasi_random_rates(count, *, lowest, highest):
 
 def _rates():
   if _GRID.value is not None:
-    return command_line.numbers("grid", _GRID.value)
+    return _checked(command_line.numbers("grid", _GRID.value))
   lowest, highest = _LOWEST_RATE.value, _HIGHEST_RATE.value
   if not 0 < lowest < highest < float("inf"):
     raise ValueError(
@@ -204,6 +205,16 @@ def _rates():
       f"{lowest:g} and {highest:g}"
     )
   return quasi_random_rates(_TRIALS.value, lowest=lowest, highest=highest)
+
+
+def _checked(rates):
+  are_rates = all(0 < rate < float("inf") for rate in rates)
+  if not rates or not are_rates or len(set(rates)) < len(rates):
+    raise ValueError(
+      "--grid: must be finite rates above 0, each once, got "
+      f"{','.join(_GRID.value) or 'none'}"
+    )
+  return rates
 
 
 def planned_trials():

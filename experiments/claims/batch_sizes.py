@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from experiments import comparisons
 from experiments.claims.evidence import Tally, Verdict, gain, needed
-from experiments.figures import batch_sizes
+from experiments.sweeps import BATCH_SIZES
 
 CLAIM = "Larger batches let batch echo do better"
 
@@ -12,9 +11,7 @@ CLAIM = "Larger batches let batch echo do better"
 def judge(recorded):
   """Returns the verdict, each batch size held to its own baseline's target."""
   tally, found = Tally(), []
-  for sweep in comparisons.sweeps(
-    recorded.to_target, batch_sizes.OVER, following=batch_sizes.FOLLOWING
-  ):
+  for sweep in BATCH_SIZES.of(recorded.to_target):
     for arm, gains in _gains(sweep).items():
       sizes = list(gains)
       for smaller, larger in zip(sizes, sizes[1:]):
@@ -36,7 +33,7 @@ def _gains(sweep):
     seeds = needed(comparison)
     for arm in seeds:
       if arm.echo_after == "batch":
-        size = comparison.conditions[batch_sizes.OVER]
+        size = comparison.conditions[BATCH_SIZES.over]
         found.setdefault(arm, {})[size] = gain(seeds, arm)
   return {arm: gains for arm, gains in found.items() if len(gains) > 1}
 

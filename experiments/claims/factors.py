@@ -20,21 +20,22 @@ CLAIM = (
 
 
 def judge(recorded):
-  """Returns the verdict: it holds in part if no limit was seen."""
-  tally, found, limits = Tally(), [], 0
+  """Returns the verdict: in part if no limit, or no growth, was seen."""
+  tally, found, limits, growths = Tally(), [], 0, 0
   for comparison in recorded.to_target:
     for kind, seeds, line in _lines(comparison):
       peak = _peak(seeds, line)
       for fewer, more in zip(line, line[1 : line.index(peak) + 1]):
         tally.add(seeds[fewer], seeds[more])
-      if len(line) > 2 and line.index(peak) < 1:
+      if peak == Arm():
         tally.count(False, is_clear=False)  # no gain at any factor
       limits += peak != line[-1]
+      growths += line.index(peak) > 1  # from one echo to the next
       found.append(_shown(kind, seeds, line, peak, comparison))
   answer = tally.answer
   return Verdict(
     CLAIM,
-    IN_PART if answer == HOLDS and not limits else answer,
+    IN_PART if answer == HOLDS and not (limits and growths) else answer,
     "; ".join(found),
     _missing(answer, limits),
   )
@@ -50,7 +51,7 @@ def _missing(answer, limits):
 def _lines(comparison):
   """Kinds of echo with two factors or more, the baseline being factor 1."""
   seeds = needed(comparison)
-  for kind in dict.fromkeys(arm.kind for arm in seeds if arm != Arm()):
+  for kind in dict.fromkeys(arm.kind for arm in seeds if arm.is_echo):
     arms = sorted((a for a in seeds if a.kind == kind), key=lambda a: a.factor)
     if len(arms) > 1:
       yield kind, seeds, [Arm(), *arms]

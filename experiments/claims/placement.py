@@ -23,7 +23,7 @@ def judge(recorded):
   saves, ordered, found = Tally(), Tally(), []
   for comparison in recorded.to_target:
     seeds = needed(comparison)
-    arms = [arm for arm in seeds if arm != Arm() and _is_of_paper(arm)]
+    arms = [arm for arm in seeds if arm.is_echo and _is_of_paper(arm)]
     if arms:
       saved, in_order = Tally(), Tally()
       for tally in (saves, saved):

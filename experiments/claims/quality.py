@@ -13,7 +13,8 @@ def judge(recorded):
   """Returns the verdict over all runs to the end of a schedule.
 
   As good means here: no worse by the median than the worst seed without an
-  echo, over as many steps and under the same schedule.
+  echo, over as many steps and under the same schedule. That leaves out the
+  spread of the seeds already, so that all that count do so clearly.
   """
   tally, found = Tally(), []
   for comparison in recorded.final:
@@ -22,7 +23,9 @@ def judge(recorded):
       some = [
         row
         for row in rows
-        if row.is_per_epoch == is_per_epoch and row.runs >= MIN_SEEDS
+        if row.is_per_epoch == is_per_epoch
+        and row.runs >= MIN_SEEDS
+        and not row.arm.cached
       ]
       found += _count(tally, some, comparison)
   return Verdict(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from experiments import comparisons, summary
-from experiments.arms import Arm
+from experiments import intervals, sweeps
 from experiments.claims.evidence import (
   MIN_SEEDS,
   Tally,
@@ -11,8 +10,8 @@ from experiments.claims.evidence import (
   together,
   told_target,
 )
-from experiments.figures import buffers
 from experiments.seeds import Seeds
+from experiments.sweeps import BUFFERS
 
 CLAIM = (
   "A shuffle buffer behind the echo repairs most of the damage; larger is "
@@ -24,13 +23,16 @@ _MOST = 0.5
 def judge(recorded):
   """Returns the verdict, over all sizes of the buffer, none being one."""
   repairs, grows, found = Tally(), Tally(), []
-  for sweep in comparisons.sweeps(recorded.to_target, buffers.OVER):
+  for sweep in BUFFERS.of(recorded.to_target):
     runs = [run for comparison in sweep for run in comparison.runs]
-    for arm, line in _needed(sweep, runs).items():
+    target = told_target(runs)
+    for arm, line in _needed(sweep, target).items():
       sizes = list(line)
       for smaller, larger in zip(sizes, sizes[1:]):
         grows.add(line[smaller], line[larger])
-      found.append(f"{arm}: {_shown(line)}{_repair(repairs, arm, line, runs)}")
+      baseline = Seeds.to_target(sweeps.baseline(sweep), target)
+      repaired = _repair(repairs, baseline.median / arm.factor, line)
+      found.append(f"{arm}: {_shown(line)}{repaired}")
   return Verdict(
     CLAIM,
     together(repairs, grows),
@@ -41,9 +43,8 @@ def judge(recorded):
   )
 
 
-def _needed(sweep, runs):
+def _needed(sweep, target):
   """From an echo to what it needs with every buffer, if there are several."""
-  target = told_target(runs)
   if target is None:
     return {}
   lines = {
@@ -52,7 +53,7 @@ def _needed(sweep, runs):
       for size, some in line.items()
       if len(some) >= MIN_SEEDS
     }
-    for arm, line in buffers.by_size(sweep).items()
+    for arm, line in sweeps.by_buffer(sweep).items()
   }
   return {arm: line for arm, line in lines.items() if len(line) > 1}
 
@@ -64,18 +65,20 @@ def _shown(line):
   )
 
 
-def _repair(tally, arm, line, runs):
+def _repair(tally, if_fresh, line):
   """Counts whether the largest buffer repairs most, and returns how much.
 
   Damage is what the echo needs without a shuffle beyond what it would need if
-  its copies were fresh examples.
+  its copies were fresh examples. A repair is clear if the buffer is worth
+  something for sure.
   """
   if 0 not in line:
     return ""
-  baseline = Seeds.to_target(summary.by_arm(runs)[Arm()], told_target(runs))
-  damage = line[0].median - baseline.median / arm.factor
+  none, largest = line[0], list(line.values())[-1]
+  damage = none.median - if_fresh
   if not 0 < damage < float("inf"):
     return ""
-  repaired = (line[0].median - list(line.values())[-1].median) / damage
-  tally.count(repaired > _MOST, is_clear=repaired > _MOST)
+  repaired = (none.median - largest.median) / damage
+  low, _ = intervals.of_gain(none.values, largest.values)
+  tally.count(repaired > _MOST, is_clear=low > 1)
   return f", which repairs {repaired:.0%} of the damage"

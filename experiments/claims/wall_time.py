@@ -39,8 +39,8 @@ def _best_of_each_upstream(comparison):
   baselines = {_upstream(row) for row in rows if row.arm == Arm()}
   best = {}
   for row in sorted(rows, key=lambda row: row.speedup or 0):
-    is_echo = row.arm != Arm() and not row.arm.on_stall
-    if is_echo and row.speedup and _upstream(row) in baselines:
+    is_fixed = row.arm.is_echo and not row.arm.on_stall
+    if is_fixed and row.speedup and _upstream(row) in baselines:
       best[_upstream(row)] = row
   return [row for _, row in sorted(best.items())]
 

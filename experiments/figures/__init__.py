@@ -18,7 +18,7 @@ from __future__ import annotations
 import pathlib
 import re
 
-from experiments import comparisons
+from experiments import comparisons, sweeps
 from experiments.figures import (
   batch_sizes,
   best_values,
@@ -52,8 +52,11 @@ _OF_ONE = {
   },
 }
 
-# Each draws a list of comparisons that differ in what its module names.
-_OF_SWEEPS = {"batch_sizes": batch_sizes, "buffers": buffers}
+# Each draws a list of comparisons that differ in one condition.
+_OF_SWEEPS = {
+  "batch_sizes": (sweeps.BATCH_SIZES, batch_sizes.draw),
+  "buffers": (sweeps.BUFFERS, buffers.draw),
+}
 
 
 def draw(finished):
@@ -71,9 +74,9 @@ def draw(finished):
     for comparison in comparisons.split(finished, measure):
       for name, draw_one in figures.items():
         drawn[_file_name(name, comparison.name)] = draw_one(comparison)
-  for name, module in _OF_SWEEPS.items():
-    for condition, sweep in _sweeps(finished, module).items():
-      drawn[_file_name(name, condition)] = module.draw(sweep)
+  for name, (sweep, draw_all) in _OF_SWEEPS.items():
+    for condition, compared in _swept(finished, sweep).items():
+      drawn[_file_name(name, condition)] = draw_all(compared)
   return {name: figure for name, figure in drawn.items() if figure is not None}
 
 
@@ -88,15 +91,11 @@ def save(figures, output_dir):
     )
 
 
-def _sweeps(finished, module):
-  """What a module draws, by what else the lists of comparisons differ in."""
-  found = comparisons.split(finished, "target")
-  within = (module.OVER, *module.FOLLOWING)
+def _swept(finished, sweep):
+  """The comparisons of a sweep, by what else lists of them differ in."""
   return {
-    sweep[0].name_without(within if len(sweep) > 1 else ()): sweep
-    for sweep in comparisons.sweeps(
-      found, module.OVER, following=module.FOLLOWING
-    )
+    found[0].name_without(sweep.names if len(found) > 1 else ()): found
+    for found in sweep.of(comparisons.split(finished, "target"))
   }
 
 

@@ -20,17 +20,14 @@ from experiments.figures.drawing import (
   title_of,
 )
 from experiments.seeds import Seeds
-
-OVER = "batch_size"
-# As a larger batch needs fewer, longer steps, and can reach further.
-FOLLOWING = ("targets", "max_steps", "evaluation_steps")
+from experiments.sweeps import BATCH_SIZES
 
 
 def draw(sweep):
   """Returns the figure of comparisons that differ in their batch size.
 
   Args:
-    sweep: A list of them, sorted by it.
+    sweep: A list of them, sorted by it, of `sweeps.BATCH_SIZES`.
 
   Returns:
     A figure with a panel per factor; None if fewer than two have a target.
@@ -40,7 +37,7 @@ def draw(sweep):
   if len(points) < 2:
     return None
   runs_of = [summary.by_arm(one.runs) for one, _ in points]
-  factors = sorted({a.factor for arms in runs_of for a in arms if a != Arm()})
+  factors = sorted({a.factor for arms in runs_of for a in arms if a.is_echo})
   figure, axes = panels(max(len(factors), 1), height=4.4, sharey=True)
   for one, factor in zip(figure.axes, factors or [1]):
     _draw_panel(one, points, runs_of, factor)
@@ -52,7 +49,7 @@ def draw(sweep):
 
 
 def _draw_panel(axes, points, runs_of, factor):
-  sizes = [one.conditions[OVER] for one, _ in points]
+  sizes = [one.conditions[BATCH_SIZES.over] for one, _ in points]
   targets = [target for _, target in points]
   arms = [a for some in runs_of for a in some if a.factor == factor]
   for arm in dict.fromkeys([Arm(), *arms]):

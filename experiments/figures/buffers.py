@@ -7,11 +7,7 @@ stands at the left end of the line of the one with it.
 
 from __future__ import annotations
 
-import collections
-import dataclasses
-
-from experiments import summary
-from experiments.arms import Arm
+from experiments import summary, sweeps
 from experiments.figures.drawing import (
   COLORS,
   add_legend,
@@ -23,9 +19,6 @@ from experiments.figures.drawing import (
 )
 from experiments.seeds import NEVER, Seeds
 
-OVER = "echo_buffer"
-FOLLOWING = ()
-
 _NO_ECHO = -0.5  # Where the baseline stands; buffers stand from 0 on.
 
 
@@ -33,12 +26,12 @@ def draw(sweep):
   """Returns the figure of comparisons that differ in their shuffle buffer.
 
   Args:
-    sweep: A list of them, sorted by it.
+    sweep: A list of them, sorted by it, of `sweeps.BUFFERS`.
 
   Returns:
     A figure; None if no echo was run with two sizes, none at all being one.
   """
-  lines = by_size(sweep)
+  lines = sweeps.by_buffer(sweep)
   lines = {arm: line for arm, line in lines.items() if len(line) > 1}
   if not lines:
     return None
@@ -46,7 +39,7 @@ def draw(sweep):
   target = summary.shown_target(runs)
   sizes = sorted({size for line in lines.values() for size in line})
   figure, (fresh, distinct) = panels(2, height=4.4)
-  _draw_baseline(fresh, runs, target)
+  _draw_baseline(fresh, sweeps.baseline(sweep), target)
   for index, (arm, line) in enumerate(lines.items()):
     # Evenly spaced, since none at all is one of the sizes.
     places = [sizes.index(size) for size in line]
@@ -67,45 +60,15 @@ def draw(sweep):
   return figure
 
 
-def by_size(sweep):
-  """Returns the runs of every shuffled echo by the size of its buffer.
-
-  Args:
-    sweep: List of comparisons that differ in their shuffle buffer.
-
-  Returns:
-    A dict from an arm to a dict from the size to its runs; size 0 has those of
-    the arm without a shuffle. They do not depend on the size, so that of each
-    seed the first counts.
-  """
-  found = collections.defaultdict(lambda: collections.defaultdict(list))
-  for comparison in sweep:
-    for arm, runs in summary.by_arm(comparison.runs).items():
-      if arm != Arm():
-        size = comparison.conditions[OVER] if arm.shuffle else 0
-        found[dataclasses.replace(arm, shuffle=True)][size] += runs
-  return {
-    arm: {size: _once(runs) for size, runs in sorted(line.items())}
-    for arm, line in found.items()
-  }
-
-
-def _once(runs):
-  """The first run of each seed."""
-  seeds = [run["settings"]["seed"] for run in runs]
-  return [run for i, run in enumerate(runs) if seeds[i] not in seeds[:i]]
-
-
 def _shares(runs):
   return Seeds.of([run["counts"]["distinct_share"] for run in runs])
 
 
 def _draw_baseline(axes, runs, target):
   """Draws what no echo needs, on the left, and as a line: it has no buffer."""
-  baseline = _once(summary.by_arm(runs).get(Arm(), []))
-  if not baseline:
+  if not runs:
     return
-  seeds = Seeds.to_target(baseline, target)
+  seeds = Seeds.to_target(runs, target)
   draw_line(axes, [_NO_ECHO], [seeds], color="black", label=None)
   if seeds.median < NEVER:
     axes.axhline(seeds.median, color="black", linestyle="--", label="baseline")

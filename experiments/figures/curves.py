@@ -43,8 +43,8 @@ def draw(comparison):
 
 
 def _line(run, column):
-  """The curve as targets see it, from the first mean on."""
-  line = run["curve"][column][curves.WINDOW - 1 :]
+  """The curve as targets see it, from the first mean to the last."""
+  line = curves.middles(run["curve"][column])
   return line, curves.means(run["curve"]["metric"])
 
 

@@ -29,7 +29,7 @@ def draw(comparison):
   points = {arm: Seeds.to_target(runs, target) for arm, runs in runs_of.items()}
   figure, axes = panels(height=4.4)
   _draw_ideal(axes, points, factors)
-  kinds = list(dict.fromkeys(arm.kind for arm in points if arm != Arm()))
+  kinds = list(dict.fromkeys(arm.kind for arm in points if arm.is_echo))
   for index, kind in enumerate(kinds):
     shift = 1 + 0.025 * (index - len(kinds) / 2)  # or seeds hide each other
     line = [arm for arm in points if arm == Arm() or arm.kind == kind]

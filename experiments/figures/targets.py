@@ -7,7 +7,6 @@ that were not stopped before: give `compare` a last target that none reaches.
 from __future__ import annotations
 
 import math
-import statistics
 
 import numpy as np
 
@@ -30,7 +29,7 @@ _COUNT = 40  # targets from the easiest to the hardest; none is a hidden choice
 def draw(comparison):
   """Returns the figure; None without a baseline and an echo to compare."""
   runs_of = summary.by_arm(comparison.runs)
-  kinds = list(dict.fromkeys(arm.kind for arm in runs_of if arm != Arm()))
+  kinds = list(dict.fromkeys(arm.kind for arm in runs_of if arm.is_echo))
   swept = swept_targets(comparison.runs)
   if not kinds or Arm() not in runs_of or len(swept) < 2:
     return None
@@ -72,14 +71,6 @@ def best(run):
   return curves.best(run["curve"]["metric"], maximize=maximize)
 
 
-def fresh_to(run, target):
-  """Returns the fresh examples that a run consumed to any target, or NEVER."""
-  index = curves.reached(
-    run["curve"]["metric"], target, maximize=run["metric"]["maximize"]
-  )
-  return summary.NEVER if index is None else run["curve"]["consumed"][index]
-
-
 def _directions(run):
   return (max, min) if run["metric"]["maximize"] else (min, max)
 
@@ -88,10 +79,10 @@ def _draw_panel(axes, kind, runs_of, swept):
   lines = [arm for arm in runs_of if arm == Arm() or arm.kind == kind]
   for index, arm in enumerate(lines):
     color = "black" if arm == Arm() else COLORS[index - 1]
-    needed = [[fresh_to(run, x) for x in swept] for run in runs_of[arm]]
-    for one in needed:
+    needed = [Seeds.to_target(runs_of[arm], target) for target in swept]
+    for one in zip(*(seeds.values for seeds in needed)):
       axes.plot(*_known(swept, one), color=color, linewidth=0.4, alpha=0.6)
-    median = [statistics.median(column) for column in zip(*needed)]
+    median = [seeds.median for seeds in needed]
     label = "baseline" if arm == Arm() else f"e = {arm.factor:g}"
     axes.plot(*_known(swept, median), color=color, linewidth=1.8, label=label)
     _mark_end(axes, swept, median, color)

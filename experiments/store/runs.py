@@ -8,7 +8,6 @@ import statistics
 
 from experiments import records, summary
 from experiments.arms import Arm
-from experiments.seeds import Seeds
 from experiments.summary import Spread
 
 
@@ -77,14 +76,11 @@ def _stored(runs_of):
 def _stored_arm(arm, runs):
   settings = records.settings_of(runs[0])
   counts = [run["counts"] for run in runs]
-  filling = [c["first_wait_seconds"] for c in counts]
-  waited = [c["wait_seconds"] + first for c, first in zip(counts, filling)]
-  spent = [c["seconds"] + first for c, first in zip(counts, filling)]
-  to_target = Seeds.to_target(runs, settings.targets[-1], column="seconds")
+  seeds = summary.seconds_to_last_target(runs)
   return Stored(
     arm=arm,
     runs=len(runs),
-    reached=len(to_target.reached),
+    reached=len(seeds.reached),
     store=settings.store,
     store_ms=settings.store_ms,
     store_kb_per_second=settings.store_kb_per_second,
@@ -92,10 +88,8 @@ def _stored_arm(arm, runs):
     requests=_counted(counts, "requests"),
     kilobytes=_counted(counts, "bytes", per=1_000),
     copies=statistics.median(c["emitted"] / c["trained"] for c in counts),
-    waiting=statistics.median(w / s for w, s in zip(waited, spent)),
-    seconds=Spread.of(
-      [value + first for value, first in zip(to_target.values, filling)]
-    ),
+    waiting=summary.waiting(runs),
+    seconds=Spread.of(seeds.values),
     speedup=None,
   )
 

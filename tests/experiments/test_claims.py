@@ -193,6 +193,7 @@ def test_a_shuffle_has_to_repair_most_and_a_larger_one_more(
   [
     ((500, 250, 300), HOLDS, "no more beyond 4"),
     ((500, 250, 125), IN_PART, "2x, 4x, 8x at e = 2, 4, 8"),  # no limit seen
+    ((500, 600, 700), IN_PART, "no more beyond 2"),  # no growth seen
     ((1100, 1200, 1300), FAILS, "no more beyond 1"),
   ],
 )
@@ -234,6 +235,21 @@ def test_quality_is_held_to_the_worst_seed_of_the_baseline(
   assert _verdict(6, finished).answer == answer
 
 
+def test_a_cache_is_no_echo(make_record, runs):
+  finished = [
+    make_record(kind, measure="final", seed=seed, metric=metric)
+    for kind, metric in [("baseline", 0.8), ("after_batch", 0.8), ("cached", 0)]
+    for seed in range(3)
+  ]
+  assert "1 of 1 echoes" in _verdict(6, finished).found
+  assert not _verdict(7, runs("cached", 10, upstream_ms=4.0)).found
+  timed = [
+    *runs("baseline", 1000, upstream_ms=4.0),
+    *runs("cached", 500, upstream_ms=4.0),
+  ]
+  assert not _verdict(7, timed).found
+
+
 def test_quality_of_a_loss_is_the_lower_the_better(make_record):
   def final(kind, seed, metric):
     run = make_record(kind, measure="final", seed=seed, metric=metric)
@@ -256,8 +272,7 @@ def test_wall_time_is_judged_on_imagenet(runs, seconds, answer):
   echoes = runs("after_decode", 500, upstream_ms=4.0, **size)
   for some, value in ((finished, 40.0), (echoes, seconds)):
     for run in some:
-      for row in run["to_target"].values():
-        row["seconds"] = value
+      run["curve"]["seconds"] = 3 * [value]
   assert _verdict(7, finished + echoes).answer == answer
 
 

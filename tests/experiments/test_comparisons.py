@@ -130,45 +130,20 @@ def test_runs_that_a_rate_was_chosen_by_are_not_reported(make_record, tmp_path):
     comparisons.load([path])
 
 
-def test_a_sweep_is_sorted_and_differs_in_one_condition(make_record):
+def test_a_baseline_serves_comparisons_of_every_buffer(make_record):
+  def run(kind, buffer, **changed):
+    return make_record(kind, 4, echo_buffer=buffer, **changed)
+
   finished = [
-    make_record(batch_size=size, echo_buffer=buffer)
-    for size in (32, 8)
-    for buffer in (64, 128)
+    run("after_decode", 16),
+    run("baseline", 64),
+    run("after_decode", 64),
+    run("after_batch", 64),
+    run("baseline", 128, learning_rate=0.1),
+    run("after_decode", 128),
+    run("after_decode", 64, batch_size=32),  # differs in more than its buffer
   ]
-  found = comparisons.split(finished, "target")
-  sweeps = comparisons.sweeps(found, "batch_size")
-  assert [
-    [(c.conditions["batch_size"], c.conditions["echo_buffer"]) for c in sweep]
-    for sweep in sweeps
-  ] == [[(8, 64), (32, 64)], [(8, 128), (32, 128)]]
-
-
-def test_what_follows_the_swept_setting_may_differ_with_it(make_record):
-  finished = [
-    make_record(batch_size=8, max_steps=100),
-    make_record(batch_size=32, max_steps=25),
-  ]
-  found = comparisons.split(finished, "target")
-  alone = [[one] for one in found]
-  assert comparisons.sweeps(found, "batch_size") == alone
-  following = ("max_steps",)
-  (sweep,) = comparisons.sweeps(found, "batch_size", following=following)
-  assert sweep == found
-
-
-def test_two_candidates_for_one_value_are_told_and_make_no_sweep(
-  make_record, caplog
-):
-  finished = [
-    make_record(batch_size=8, max_steps=100),
-    make_record(batch_size=8, max_steps=50),
-    make_record(batch_size=32, max_steps=25),
-  ]
-  found = comparisons.split(finished, "target")
-  following = ("max_steps",)
-  with caplog.at_level(logging.WARNING):
-    sweeps = comparisons.sweeps(found, "batch_size", following=following)
-  assert sweeps == [[one] for one in found]
-  assert "no sweep over batch_size" in caplog.text
-  assert "max_steps" in caplog.text
+  narrow, *own, other = comparisons.split(finished, "target")
+  assert narrow.runs == [finished[0], finished[1]]
+  assert [one.runs for one in own] == [finished[1:4], finished[4:6]]
+  assert other.runs == finished[6:]

@@ -5,7 +5,7 @@ import pathlib
 import pytest
 import scripts
 
-from experiments import comparisons, figures, records, summary
+from experiments import comparisons, curves, figures, records, summary
 from experiments.figures import best_values, drawing, targets
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -59,9 +59,12 @@ def _with_curve(record, metric, *, consumed=None):
   """The record with these evaluations, 100 fresh examples from each to next."""
   consumed = consumed or [100 * (i + 1) for i in range(len(metric))]
   step = [10 * (i + 1) for i in range(len(metric))]
-  curve = {**record["curve"], "metric": metric, "consumed": consumed}
+  other = {
+    name: len(metric) * values[:1] for name, values in record["curve"].items()
+  }
+  curve = {**other, "metric": metric, "consumed": consumed, "step": step}
   counts = {**record["counts"], "consumed": consumed[-1], "step": step[-1]}
-  return {**record, "curve": {**curve, "step": step}, "counts": counts}
+  return {**record, "curve": curve, "counts": counts}
 
 
 def test_a_row_shows_every_seed_the_median_and_the_interval(make_record):
@@ -226,11 +229,11 @@ def test_targets_are_swept_up_to_the_best_value_that_was_reached(make_record):
   assert swept[-1] == pytest.approx(0.75)  # reached, below the hardest, 0.9
   (axes,) = figures.draw(finished)["targets"].axes
   lines = _labelled(axes)
-  assert [y for _, y in lines["baseline"]][:1] == [300]
-  assert [y for _, y in lines["baseline"]][-1:] == [500]
+  assert [y for _, y in lines["baseline"]][:1] == [200]
+  assert [y for _, y in lines["baseline"]][-1:] == [pytest.approx(400)]
   # The echo's last mean is 0.683: its line ends there, and says so.
   echo = lines["e = 4"]
-  assert echo[-1][1] == 100 and 0.66 < echo[-1][0] <= 0.6834
+  assert 70 < echo[-1][1] <= 75 and 0.66 < echo[-1][0] <= 0.6834
   assert _missed(axes) == [echo[-1]]
 
 
@@ -243,6 +246,8 @@ def test_the_medians_to_targets_that_were_set_have_intervals(make_record):
   assert sorted(_bars(axes)) == [
     [(0.5, 0.5), (200, 400)],
     [(0.5, 0.5), (800, 1000)],
+    [(0.9, 0.9), (200, 400)],
+    [(0.9, 0.9), (800, 1000)],
   ]
 
 
@@ -256,7 +261,7 @@ def test_targets_of_a_loss_are_swept_downwards(make_record):
   run["metric"]["maximize"] = False
   swept = targets.swept_targets([run])
   assert (swept[0], swept[-1]) == (5, 4)
-  assert targets.fresh_to(run, 4.5) == 400
+  assert curves.reached(run, 4.5)["consumed"] == 275
   assert targets.best(run) == 4
 
 
@@ -297,10 +302,10 @@ def test_curves_are_drawn_over_fresh_examples_and_over_steps(make_record):
   run = _with_curve(make_record(), [0.0, 0.3, 0.6, 0.9])
   over_fresh, over_steps = figures.draw([run])["curves"].axes
   assert over_fresh.lines[0].get_xydata().tolist() == [
-    [300, pytest.approx(0.3)],
-    [400, pytest.approx(0.6)],
+    [200, pytest.approx(0.3)],  # in the middle of the three
+    [300, pytest.approx(0.6)],
   ]
-  assert list(over_steps.lines[0].get_xdata()) == [30, 40]
+  assert list(over_steps.lines[0].get_xdata()) == [20, 30]
   for axes in (over_fresh, over_steps):
     assert axes.xaxis.get_major_formatter()(30_000) == "30,000"
     assert axes.xaxis.get_minor_locator()() == []
@@ -313,11 +318,11 @@ def test_the_median_of_curves_ends_with_the_shortest_run(make_record):
     _with_curve(
       make_record(seed=2),
       [0.3, 0.3, 0.3, 0.3],
-      consumed=[100, 200, 320, 400],
+      consumed=[100, 220, 320, 400],
     ),
   ]
   over_fresh, over_steps = figures.draw(finished)["curves"].axes
-  for axes, at in ((over_fresh, 300), (over_steps, 30)):
+  for axes, at in ((over_fresh, 200), (over_steps, 20)):
     *runs, median = axes.lines[:4]
     assert [len(run.get_xdata()) for run in runs] == [1, 3, 2]
     assert median.get_linewidth() > runs[0].get_linewidth()

@@ -164,7 +164,6 @@ def test_a_run_that_diverged_is_in_the_report(make_record, tmp_path):
     ]
     for run in finished:
       run["metric"]["maximize"] = False
-      run["to_target"] = {"5": None, "4": None}
     printed = report.write(finished, tmp_path)
     if settings:
       assert "4.5000 (4.2000-diverged)" in printed

@@ -123,6 +123,25 @@ def test_an_echo_on_stall_is_expected_to_fill_the_time_of_a_fresh_example(
   assert row.expected_speedup == pytest.approx(4)
 
 
+def test_the_time_until_the_first_batch_counts(make_record):
+  run = make_record("after_decode", consumed=100, upstream_ms=4.0)
+  run["counts"]["first_wait_seconds"] = 2.0
+  (row,) = summary.timed([run])
+  assert row.seconds.median == 2.0 + 2.0
+  assert row.waiting == (0.5 + 2.0) / (2.0 + 2.0)
+
+
+def test_a_timed_run_has_consumed_what_it_had_at_the_target(make_record):
+  run = make_record(consumed=100, upstream_ms=4.0)
+  missed = make_record(consumed=100, upstream_ms=4.0, metric=0.6)
+  for one in (run, missed):
+    one["counts"]["consumed"] = 130  # and a little later it ended
+  (row,) = summary.timed([run])
+  assert row.consumed.median == 100
+  (row,) = summary.timed([missed])
+  assert row.consumed.median == 130
+
+
 def test_times_are_taken_over_the_seeds_of_an_upstream(make_record):
   slow = {"upstream_ms": 4.0}
   finished = [

@@ -103,6 +103,23 @@ def test_every_arm_is_tried_with_the_same_rates_and_seeds():
   assert {seed for _, seed in first} == {1_000, 1_001}
 
 
+@pytest.mark.parametrize(
+  "grid, named",
+  [
+    ("", "none"),
+    ("0.001,0", "0.001,0"),
+    ("0.001,-1", "0.001,-1"),
+    ("nan", "nan"),
+    ("inf", "inf"),
+    ("0.001,1e-3", "0.001,1e-3"),
+  ],
+)
+def test_a_grid_has_rates_above_zero_each_once(flags_as_given, grid, named):
+  flags.FLAGS["grid"].parse(grid)
+  with pytest.raises(ValueError, match=f"^--grid: must be .*, got {named}$"):
+    tune.planned_trials()
+
+
 @pytest.mark.one_stack
 def test_a_file_that_takes_no_rates_is_refused_before_any_trial(tmp_path):
   (tmp_path / "rates.json").write_text('{"entries": [{')
