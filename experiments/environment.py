@@ -1,6 +1,9 @@
-"""What a run ran on: versions and machine, for the record."""
+"""What a run ran on: versions, machine and code, for the record."""
 
+import functools
+import pathlib
 import platform
+import subprocess
 
 import keras
 import tensorflow as tf
@@ -19,6 +22,25 @@ def environment():
     "cpu": _cpu(),
     "gpus": [_gpu(device) for device in tf.config.list_physical_devices("GPU")],
   }
+
+
+@functools.cache
+def revision():
+  """Returns the commit of the checkout that runs, None if git knows of none.
+
+  With "-dirty" behind it where files are not those of the commit. Runs of two
+  revisions compare, unless what they measure was changed, which nobody can tell
+  from their names.
+  """
+  command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+  here = pathlib.Path(__file__).parent
+  try:
+    done = subprocess.run(
+      command, cwd=here, capture_output=True, check=True, text=True
+    )
+  except (OSError, subprocess.CalledProcessError):
+    return None
+  return done.stdout.strip()
 
 
 def _cpu():

@@ -28,6 +28,7 @@ try:
 except ImportError:  # Windows: there, nobody keeps a second process away
   fcntl = None
 
+from experiments.environment import revision
 from experiments.settings import RunSettings
 
 FORMAT = 1
@@ -62,6 +63,7 @@ def make(settings, environment, result):
     "format": FORMAT,
     "date": now.isoformat(timespec="seconds"),
     "environment": environment,
+    "revision": revision(),
     "settings": settings.to_dict(),
     **result,
   }

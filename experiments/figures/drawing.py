@@ -144,7 +144,10 @@ def explain(figure, shown, *, how=_MEDIANS):
     shown: The comparisons in it; what they differ in is named.
     how: What is drawn of them besides every run.
   """
-  lines = [_who(shown), f"{_when(shown)}, every one shown; {how}"]
+  lines = [
+    _who(shown),
+    f"{_when(shown)}{_by_which_code(shown)}, every one shown; {how}",
+  ]
   figure.supxlabel("\n".join(lines), fontsize=6.5, color="gray")
 
 
@@ -165,6 +168,13 @@ def _who(shown):
       *(f"{name} {values(name)}" for name in differing if name not in said),
     ]
   )
+
+
+def _by_which_code(shown):
+  """The revisions that recorded the runs, if they are several."""
+  runs = [run for comparison in shown for run in comparison.runs]
+  names = dict.fromkeys(run.get("revision") or "unknown" for run in runs)
+  return f", by code {'/'.join(names)}" if len(names) > 1 else ""
 
 
 def _when(shown):

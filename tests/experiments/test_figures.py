@@ -93,6 +93,16 @@ def test_a_run_that_missed_stands_where_it_ended_as_a_hollow_triangle(
   assert drawing.MISSED in texts
 
 
+def test_a_figure_tells_that_its_runs_were_made_by_several_revisions(
+  make_record,
+):
+  finished = _runs(make_record, "baseline", [800, 900])
+  finished[0]["revision"], finished[1]["revision"] = "1a2b", "3c4d"
+  for runs, is_told in ((finished, True), (finished[:1], False)):
+    figure = figures.draw(runs)["fresh_to_target"]
+    assert ("by code 1a2b/3c4d" in figure.get_supxlabel()) == is_told
+
+
 @pytest.mark.parametrize("baseline, shown", [(0.6, 0.5), (0.95, 0.9)])
 def test_the_target_is_the_hardest_whose_baseline_has_a_median(
   make_record, baseline, shown

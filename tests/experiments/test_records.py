@@ -1,10 +1,12 @@
 import dataclasses
 import json
 import pathlib
+import shutil
+import subprocess
 
 import pytest
 
-from experiments import records
+from experiments import environment, records
 
 ENVIRONMENT = {"python": "3.11.0", "tensorflow": "2.21.0", "cpu": "test"}
 
@@ -171,3 +173,30 @@ def test_more_arms_seeds_and_measures_stand_beside_what_is_there(
   ]
   with records.RecordFile(path) as file:
     records.check_compatible(file, planned, ENVIRONMENT)
+
+
+def test_a_record_names_the_code_that_made_it(make_record):
+  assert make_record()["revision"] == environment.revision()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_code_is_named_by_its_commit(tmp_path, monkeypatch):
+  def git(*command):
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *command]
+    done = subprocess.run(
+      command, cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+  code = tmp_path / "environment.py"
+  monkeypatch.setattr(environment, "__file__", str(code))
+  monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+  revision = environment.revision.__wrapped__
+  assert revision() is None  # no checkout
+  git("init")
+  code.write_text("1")
+  git("add", code.name)
+  git("commit", "-m", "one")
+  assert revision() == git("rev-parse", "--short", "HEAD")
+  code.write_text("2")
+  assert revision() == git("rev-parse", "--short", "HEAD") + "-dirty"
