@@ -3,7 +3,13 @@ import pathlib
 import pytest
 import scripts
 
-from experiments import comparisons, tables
+from experiments import comparisons, pacing, summary, tables
+from experiments.arms import Arm
+from experiments.formatting import spread
+from experiments.seeds import Seeds
+from experiments.store import runs as stored_runs
+from experiments.summary import Spread
+from experiments.sweeps import BUFFERS, by_buffer
 
 ROOT = pathlib.Path(__file__).parents[2]
 # What the README shows as tables: the files, and the targets.
@@ -94,6 +100,35 @@ def test_the_readme_shows_what_was_recorded(files, targets):
   for shown in tables.tables(found, targets):
     *_, table = shown.split("\n\n")  # behind how it differs from others
     assert table in readme
+
+
+@pytest.mark.parametrize(
+  "file, rows_of",
+  [
+    ("digits.jsonl", summary.timed),
+    ("on_stall.jsonl", summary.timed),
+    ("store/digits.jsonl", stored_runs.summarize),
+    ("augmentation/large_files.jsonl", pacing.rows),
+  ],
+)
+def test_the_readme_shows_the_seconds_that_were_recorded(file, rows_of):
+  readme = (ROOT / "experiments" / "README.md").read_text()
+  for row in rows_of(comparisons.load([ROOT / "experiments/results" / file])):
+    assert f"| {spread(row.seconds, digits=1)} |" in readme
+
+
+def test_the_readme_shows_what_each_buffer_needs():
+  readme = (ROOT / "experiments" / "README.md").read_text()
+  results = ROOT / "experiments" / "results"
+  finished = comparisons.load(
+    [results / "digits.jsonl", results / "buffers" / "digits.jsonl"]
+  )
+  (sweep,) = BUFFERS.of(comparisons.split(finished, "target"))
+  line = by_buffer(sweep)[Arm("decode", 4.0, True)]
+  assert list(line) == [0, 64, 256, 512, 1024]
+  for runs in line.values():
+    needed = Spread.of(Seeds.to_target(runs, 0.99).values)
+    assert f" % | {spread(needed)} |" in readme
 
 
 def test_the_script_prints_them_or_names_the_flag(tmp_path):
