@@ -150,6 +150,23 @@ def build(optimizer: Any, variables: list[Any]) -> None:
     optimizer.build(variables)
 
 
+def inner(optimizer: Any) -> Any:
+  """Returns what an optimizer that scales the loss has inside, or itself."""
+  return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def micro_steps(optimizer: Any) -> Any:
+  """Returns the variable that counts the steps of a learning rate.
+
+  Where gradients are accumulated, every batch of a group is one. It is saved
+  with the optimizer.
+  """
+  optimizer = inner(optimizer)
+  if getattr(optimizer, "gradient_accumulation_steps", None):
+    return optimizer._iterations  # `iterations` are groups.
+  return optimizer.iterations
+
+
 def _is_legacy(optimizer: Any) -> bool:
   """Whether it is of the kind that tensorflow-addons has."""
   return not isinstance(optimizer, keras.optimizers.Optimizer)

@@ -1,5 +1,6 @@
 """Augmenting in the training step of a model, on the device."""
 
+import functools
 import json
 
 import forking
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tfecho.training import augmentation, train
+from tfecho.training import augmentation, optimizers, train
 from tfecho.training.augmentation import training_step
 
 SHAPE, CLASSES = (8, 10, 3), 4
@@ -48,11 +49,31 @@ def compiled(model, optimizer="sgd"):
   return model
 
 
-def augmented(name, *, seed=1, **options):
-  augment = augmentation.get(name, side="device", **options)
-  return compiled(
-    augmentation.in_train_step(build_model(), augment, seed=seed)
+def augmented(name, *, seed=1, optimizer="sgd"):
+  augment = augmentation.get(name, side="device")
+  model = augmentation.in_train_step(build_model(), augment, seed=seed)
+  return compiled(model, optimizer)
+
+
+OPTIMIZERS = {
+  "plain": lambda: keras.optimizers.SGD(),
+  "scaled": lambda: scaled(keras.optimizers.SGD()),
+}
+if hasattr(keras, "ops"):  # Keras 2 does not accumulate gradients.
+  accumulating = functools.partial(
+    keras.optimizers.SGD, gradient_accumulation_steps=3
   )
+  OPTIMIZERS["accumulating"] = accumulating
+  OPTIMIZERS["accumulating, scaled"] = lambda: scaled(accumulating())
+
+each_optimizer = pytest.mark.parametrize(
+  "make_optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS
+)
+
+
+def scaled(optimizer):
+  """As `compile` does for float16."""
+  return keras.mixed_precision.LossScaleOptimizer(optimizer)
 
 
 def batch(count=4):
@@ -106,16 +127,24 @@ def test_a_seed_makes_it_reproducible(name):
 
 
 @pytest.mark.parametrize("name", ["trivial", "mixup"])
-def test_a_resumed_training_draws_what_it_would_have(name):
-  uninterrupted = inputs_of_steps(augmented(name), 5)
-  model = augmented(name)
-  inputs_of_steps(model, 2)
-  resumed = augmented(name)
-  resumed.optimizer.build(resumed.trainable_variables)
-  resumed.optimizer.iterations.assign(2)
-  np.testing.assert_array_equal(
-    inputs_of_steps(resumed, 3), uninterrupted[2:]
-  )
+@each_optimizer
+def test_a_resumed_training_draws_what_it_would_have(
+  tmp_path, name, make_optimizer
+):
+  """Also in the midst of a group of batches whose gradients are accumulated."""
+
+  def start():
+    model = augmented(name, optimizer=make_optimizer())
+    optimizers.build(model.optimizer, model.trainable_variables)
+    return model, tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+
+  model, checkpoint = start()
+  inputs_of_steps(model, 4)
+  path = checkpoint.write(str(tmp_path / "state"))
+  expected = inputs_of_steps(model, 3)
+  resumed, checkpoint = start()
+  checkpoint.read(path).assert_consumed()
+  np.testing.assert_array_equal(inputs_of_steps(resumed, 3), expected)
 
 
 def test_labels_are_mixed_with_the_images():
@@ -151,14 +180,11 @@ def test_what_is_saved_is_the_model_alone(tmp_path):
   )
 
 
-def test_micro_batches_of_one_step_are_augmented_differently():
-  if not hasattr(keras, "ops"):
-    pytest.skip("Keras 2 does not accumulate gradients")
-  augment = augmentation.get("crop_flip", side="device")
-  model = augmentation.in_train_step(build_model(), augment)
-  compiled(model, keras.optimizers.SGD(gradient_accumulation_steps=4))
-  found = inputs_of_steps(model, 4)
-  assert len(np.unique(found.reshape(4, -1), axis=0)) == 4
+@each_optimizer
+def test_every_batch_is_augmented_differently(make_optimizer):
+  """So are those that are one step together."""
+  found = inputs_of_steps(augmented("trivial", optimizer=make_optimizer()), 7)
+  assert len(np.unique(found.reshape(7, -1), axis=0)) == 7
 
 
 REPLICAS = """
@@ -205,7 +231,7 @@ def test_replicas_draw_for_themselves(monkeypatch):
       replica_id_in_sync_group = replica
 
     monkeypatch.setattr(tf.distribute, "get_replica_context", Context)
-    step = training_step._seed(1, keras.optimizers.SGD(), None)
+    step = training_step._seed(1, keras.optimizers.SGD())
     drawn.append(step.numpy().tolist())
   assert drawn[0] != drawn[1]
 

@@ -72,11 +72,18 @@ def test_with_steps_per_execution_it_changes_once_per_execution(compiled, fit):
 @pytest.mark.skipif(
   not hasattr(keras, "ops"), reason="Keras 2 does not accumulate gradients"
 )
-def test_every_batch_is_a_step_where_gradients_are_accumulated(compiled, fit):
-  optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=5)
+@pytest.mark.parametrize("group", [2, 5, 7])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_every_batch_is_a_step_where_gradients_are_accumulated(
+  compiled, fit, group, scaled
+):
+  """Also where an epoch, of 5 steps, ends in the midst of a group."""
+  optimizer = keras.optimizers.SGD(0.1, gradient_accumulation_steps=group)
+  if scaled:
+    optimizer = keras.mixed_precision.LossScaleOptimizer(optimizer)
   model = compiled(optimizer=optimizer)
-  seen, _ = fit(model, lambda step: 10 - step, epochs=2)
-  assert seen == [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
+  seen, _ = fit(model, lambda step: 15 - step, epochs=3)
+  assert seen == list(range(15, 0, -1))
 
 
 def test_with_loss_scaling_it_counts_the_same_steps(compiled, fit):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tfecho.checks import checked_int
 from tfecho.training.augmentation import draws
 from tfecho.training.augmentation.augmenting import Augmentation
+from tfecho.training.optimizers import micro_steps
 
 
 def in_train_step(
@@ -55,11 +56,10 @@ def in_train_step(
   _check(model, augment)
   seed = checked_int("seed", seed, at_least=0)
   train_step = model.train_step
-  micro_step = tf.Variable(0, dtype=tf.int64, trainable=False)
 
   def augmented_step(data: Any) -> Any:
     examples = data if isinstance(data, (tuple, list)) else (data,)
-    drawn = _seed(seed, model.optimizer, micro_step)
+    drawn = _seed(seed, model.optimizer)
     return train_step(augment(*examples, seed=drawn))
 
   model.train_step = augmented_step
@@ -80,15 +80,9 @@ def _check(model: Any, augment: Any) -> None:
     )
 
 
-def _seed(
-  seed: int, optimizer: keras.optimizers.Optimizer, micro_step: tf.Variable
-) -> tf.Tensor:
+def _seed(seed: int, optimizer: keras.optimizers.Optimizer) -> tf.Tensor:
   """What this step, on this replica, draws from."""
-  step = tf.cast(tf.convert_to_tensor(optimizer.iterations), tf.int64)
+  step = tf.cast(tf.convert_to_tensor(micro_steps(optimizer)), tf.int64)
   replica = tf.distribute.get_replica_context().replica_id_in_sync_group
   drawn = draws.fold_in(tf.constant([seed, 0], tf.int64), step)
-  drawn = draws.fold_in(drawn, replica)
-  if not getattr(optimizer, "gradient_accumulation_steps", None):
-    return drawn
-  # Several batches make one step of the optimizer.
-  return draws.fold_in(drawn, micro_step.assign_add(1))
+  return draws.fold_in(drawn, replica)

@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from tfecho.training.optimizers import inner
+
 
 class AveragedWeights(keras.callbacks.Callback):
   """Validates with the averages that an optimizer keeps, and ends with them.
@@ -27,7 +29,7 @@ class AveragedWeights(keras.callbacks.Callback):
     if not has_averages(self.model):
       raise ValueError(
         "`AveragedWeights` needs an optimizer with averages, and the TensorFlow"
-        f" backend, got {type(_inner(self.model.optimizer)).__name__} and"
+        f" backend, got {type(inner(self.model.optimizer)).__name__} and"
         f" {keras.backend.backend()!r}"
       )
     self._is_training = True
@@ -50,7 +52,7 @@ class AveragedWeights(keras.callbacks.Callback):
     self._average()
 
   def _average(self) -> None:
-    optimizer = _inner(self.model.optimizer)
+    optimizer = inner(self.model.optimizer)
     optimizer.finalize_variable_values(self._weights())
 
   def _weights(self) -> list[Any]:
@@ -64,9 +66,4 @@ def has_averages(model: keras.Model) -> bool:
   """
   if keras.backend.backend() != "tensorflow":
     return False
-  return bool(getattr(_inner(model.optimizer), "use_ema", False))
-
-
-def _inner(optimizer: Any) -> Any:
-  """What scales the loss has it inside."""
-  return getattr(optimizer, "inner_optimizer", optimizer)
+  return bool(getattr(inner(model.optimizer), "use_ema", False))

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from tfecho.factors import Factor
 from tfecho.training.layers import whole_number
+from tfecho.training.optimizers import micro_steps
 
 
 class EchoFactorSchedule(keras.callbacks.Callback):
@@ -77,7 +78,7 @@ class EchoFactorSchedule(keras.callbacks.Callback):
     if self._per == "epoch":
       self._assign(epoch)
     else:
-      self._first_step = _steps_made(self.model.optimizer)
+      self._first_step = whole_number(micro_steps(self.model.optimizer))
 
   def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
     """Changes the factor, if it does so per step."""
@@ -101,10 +102,3 @@ class EchoFactorSchedule(keras.callbacks.Callback):
       )
     self._factor.assign(tf.cast(value, self._factor.dtype))
     self._value = value
-
-
-def _steps_made(optimizer: Any) -> int:
-  """Steps, as a schedule of the learning rate counts them."""
-  inner = getattr(optimizer, "inner_optimizer", optimizer)
-  group = getattr(inner, "gradient_accumulation_steps", None) or 1
-  return whole_number(inner.iterations) * group
