@@ -19,6 +19,7 @@ RECORDED = [
     "batch_sizes/digits_64",
     "fashion/fashion_mnist",
     "fashion/ceiling",
+    "fashion/final",
     "lm1b/spoken",
     "lm1b/shuffled_wider",
   )

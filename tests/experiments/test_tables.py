@@ -19,6 +19,7 @@ SHOWN = [
   ("batch_sizes/digits_16.jsonl", ()),
   ("batch_sizes/digits_64.jsonl", ()),
   ("fashion/ceiling.jsonl", (0.84, 0.86, 0.88)),
+  ("fashion/final.jsonl", ()),
   ("lm1b/spoken.jsonl,lm1b/shuffled_wider.jsonl", (4.3, 4.2, 4.1)),
   ("schedules.jsonl", ()),
 ]
