@@ -1,5 +1,7 @@
 """Where a training ends, and what is kept of it."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -38,14 +40,14 @@ def test_every_epoch_leaves_a_row(run_epochs, clock):
     clock.now += 2
 
   logs = [
-    {"loss": 0.5, "fresh_consumed": 0},
+    {"loss": 0.5},
     {"loss": np.float32(0.25), "f1": np.ones(2), "fresh_consumed": 33},
   ]
   run_epochs(course, logs, steps=5, on_batch=a_step_takes_two_seconds)
   first = {"epoch": 0, "steps": 5, "fresh_examples": 20, "seconds": 10.0}
   second = {"epoch": 1, "steps": 10, "fresh_examples": 33, "seconds": 20.0}
   assert course.rows == [
-    {**first, "loss": 0.5, "fresh_consumed": 0},
+    {**first, "loss": 0.5},
     {**second, "loss": 0.25, "f1": [1.0, 1.0], "fresh_consumed": 33},
   ]
 
@@ -55,10 +57,12 @@ def test_every_epoch_leaves_a_row(run_epochs, clock):
   "first_step, logs, known, unknown",
   [
     (0, {}, [20, 40], [None, None]),
+    (0, {"fresh_consumed": math.nan}, [20, 40], [None, None]),
     (0, {"fresh_consumed": 33}, [33, 33], [33, 33]),
     # What was before is not counted.
     (6, {}, [44, 64], [None, None]),
     (6, {"fresh_consumed": 33}, [57, 57], [None, None]),
+    (6, {"fresh_consumed": 0}, [24, 24], [None, None]),
   ],
 )
 def test_fresh_examples_are_those_before_a_resumed_training_too(

@@ -155,7 +155,8 @@ def test_a_second_training_starts_from_zero(model, data, stats):
 def test_what_was_not_counted_is_nan(model, examples, stats):
   no_echo = examples(12).batch(4).apply(tfecho.monitor(stats))
   logs = fit(model, no_echo, EchoMonitor(stats, batch_size=4))
-  assert math.isnan(logs["copies_per_fresh"][0])
+  for figure in ("fresh_read", "fresh_consumed", "copies_per_fresh"):
+    assert math.isnan(logs[figure][0])
   assert logs["wait_share"][0] >= 0
 
   stats = tfecho.Stats()

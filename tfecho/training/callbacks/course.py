@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -75,8 +76,8 @@ class Course(Progress):
 
     It begins at 0 in every process.
     """
-    counted = logs.get("fresh_consumed", 0)
-    if counted <= 0:  # There is no echo that counts.
+    counted = logs.get("fresh_consumed", math.nan)
+    if math.isnan(counted):  # There is no echo that counts.
       return self._fresh_examples(self.total_steps_made)
     before = self._fresh_examples(self._first_step) if self._first_step else 0
     return None if before is None else before + int(counted)

@@ -124,10 +124,11 @@ class EchoMonitor(keras.callbacks.Callback):
     seconds = now["time"] - self._at_epoch["time"]
     wait = epoch["wait"] if epoch["requests"] else math.nan
     examples = epoch["requests"] * self._batch_size or math.nan
+    is_echoed = training["read"] or training["emitted"]
+    examples_per_element = self._examples_per_element if is_echoed else math.nan
     return {
-      "fresh_read": round(training["read"]) * self._examples_per_element,
-      "fresh_consumed": round(training["consumed"])
-      * self._examples_per_element,
+      "fresh_read": round(training["read"]) * examples_per_element,
+      "fresh_consumed": round(training["consumed"]) * examples_per_element,
       "copies_per_fresh": _ratio(epoch["emitted"], epoch["consumed"]),
       "wait_share": _ratio(wait, epoch["time"]),
       "examples_per_second": _ratio(examples, seconds),
