@@ -554,6 +554,7 @@ def test_a_label_far_down_the_data_is_found():
     (schedules.cosine(0.1, scale=0.5), "over after 5 steps"),
     (schedules.multi_step(0.1, ["1ep", "3ep"]), "`milestones`=15 steps"),
     (schedules.step(0.1, "11ba"), "`every`=11 steps"),
+    (schedules.exponential(0.1, "9ep", gamma=1, warmup="11ba"), "`warmup`=11"),
     (schedules.constant(0.1, warmup="20ba"), "`warmup`=20 steps"),
   ],
 )
@@ -563,6 +564,20 @@ def test_a_schedule_of_another_length_is_refused(schedule, message):
   ready = schedule.on(Timeline(steps_per_epoch=5, total="2ep"))
   with pytest.raises(ValueError, match=message):
     run(optimizer=keras.optimizers.SGD(ready))
+
+
+@pytest.mark.parametrize(
+  "schedule",
+  [
+    schedules.exponential(0.1, "9ep", gamma=0.5),
+    schedules.exponential(0.1, "9ep", gamma=0.5, warmup="1ep"),
+    schedules.step(0.1, "2ep"),
+    schedules.multi_step(0.1, ["1ep", "2ep"]),
+    schedules.constant(0.1, warmup="2ep"),
+  ],
+)
+def test_a_schedule_that_fits_the_training_is_accepted(schedule):
+  assert run(learning_rate=schedule).steps == 10
 
 
 @pytest.mark.parametrize(

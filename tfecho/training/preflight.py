@@ -227,6 +227,8 @@ def check_schedule(rate: Any, total_steps: int) -> None:
   if schedule is None:
     return
   steps = schedule.steps
+  if schedule.shape == "exponential":
+    del steps["every"]  # How fast it falls, and not until when.
   total = steps.get("total", total_steps)
   if total < total_steps:
     raise ValueError(
