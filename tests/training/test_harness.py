@@ -562,8 +562,9 @@ def test_a_schedule_of_another_length_is_refused(schedule, message):
   with pytest.raises(ValueError, match=message):
     run(learning_rate=schedule)
   ready = schedule.on(Timeline(steps_per_epoch=5, total="2ep"))
-  with pytest.raises(ValueError, match=message):
-    run(optimizer=keras.optimizers.SGD(ready))
+  for scaled in (lambda x: x, keras.mixed_precision.LossScaleOptimizer):
+    with pytest.raises(ValueError, match=message):
+      run(optimizer=scaled(keras.optimizers.SGD(ready)))
 
 
 @pytest.mark.parametrize(

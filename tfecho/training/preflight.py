@@ -18,6 +18,7 @@ from tfecho.training.callbacks import (
   StopAtTarget,
 )
 from tfecho.training.layers import all_layers
+from tfecho.training.optimizers import inner
 from tfecho.training.schedules import Schedule
 
 # Enough to meet a class of a thousand, and read in a moment.
@@ -246,6 +247,7 @@ def check_schedule(rate: Any, total_steps: int) -> None:
 
 def _schedule_of(optimizer: Any) -> Schedule | None:
   """The one of ours that an optimizer goes by, or None."""
+  optimizer = inner(optimizer)
   if not hasattr(optimizer, "get_config"):
     return None
   config = optimizer.get_config()
