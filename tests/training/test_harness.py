@@ -174,6 +174,23 @@ def test_fresh_examples_are_counted_if_there_are_stats(
   assert result.curve[0]["examples_per_second"] > 0
 
 
+@pytest.mark.parametrize("counts", [False, True])
+@pytest.mark.parametrize(
+  "no_echo",
+  [
+    {},
+    {"echo_after": None},
+    {"echo_after": None, "factor": None, "max_factor": None},
+    {"implementation": "native"},
+  ],
+)
+def test_an_echo_that_is_none_may_be_written_out(native_ops, no_echo, counts):
+  """As `Pipeline.dataset` takes it."""
+  result = run(echo=no_echo, stats=tfecho.Stats() if counts else None)
+  assert result.steps == 10
+  assert result.fresh_examples == 2 * EXAMPLES
+
+
 def test_executions_of_several_steps_are_counted():
   assert run(steps_per_execution=5).steps == 10
 

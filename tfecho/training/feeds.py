@@ -105,12 +105,16 @@ def _checked_echo(echo: Any) -> dict[str, Any]:
   return dict(echo or {})
 
 
+def _is_echoed(echo: dict[str, Any]) -> bool:
+  return echo.get("echo_after") is not None
+
+
 def _echoed(
   pipeline: Pipeline, echo: dict[str, Any], stats: Stats | None
 ) -> tf.data.Dataset:
   if stats is None:
     return pipeline.dataset(**{**echo, "repeat": True})
-  counts = {"stats": stats} if echo else {}
+  counts = {"stats": stats} if _is_echoed(echo) else {}
   dataset = pipeline.dataset(**{**echo, **counts, "repeat": True})
   return dataset.apply(monitor(stats))
 
@@ -144,7 +148,7 @@ def _timeline_of_pipeline(
   pipeline: Pipeline, echo: dict[str, Any], strategy: Any
 ) -> Timeline:
   # That of an echo on stall is not known in advance.
-  factor = echo.get("factor", None if "max_factor" in echo else 1)
+  factor = echo.get("factor") if _is_echoed(echo) else 1
   is_known = factor is not None and not isinstance(factor, tf.Variable)
   examples = int(pipeline.source.cardinality())
   steps_per_epoch = None
