@@ -22,6 +22,7 @@ RECORDED = [
     "fashion/final",
     "lm1b/spoken",
     "lm1b/shuffled_wider",
+    "common_crawl/written",
   )
 ]
 
