@@ -191,8 +191,9 @@ def test_an_echo_that_is_none_may_be_written_out(native_ops, no_echo, counts):
   assert result.fresh_examples == 2 * EXAMPLES
 
 
-def test_executions_of_several_steps_are_counted():
-  assert run(steps_per_execution=5).steps == 10
+@pytest.mark.parametrize("size", [None, 1, 5, np.int64(5)])
+def test_executions_of_several_steps_are_counted(size):
+  assert run(steps_per_execution=size).steps == 10
 
 
 # --- What is put together ---------------------------------------------------
@@ -646,6 +647,9 @@ READY = keras.optimizers.SGD()
     ({"optimizer": READY, "learning_rate": 0.1}, "has its learning rate alrea"),
     ({"strategy": "mirrored"}, "`strategy` must be a `tf.distribute.Strategy`"),
     ({"steps_per_execution": 3}, "`steps_per_execution`=3 must divide `length"),
+    ({"steps_per_execution": 0}, "_execution` must be an int of at least 1, got 0"),
+    ({"steps_per_execution": "auto"}, "must be known in advance.* got 'auto'"),
+    ({"steps_per_execution": "5"}, "must be an int of at least 1, got '5'"),
     ({"epochs": 2}, 'does not take `epochs`: say `length="2ep"`'),
     ({"class_weight": {0: 2.0}}, "take `class_weight`: give `data` weights"),
     ({"lenght": "2ep"}, "neither `train` nor `Model.compile` takes `lenght`"),

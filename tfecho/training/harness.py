@@ -174,7 +174,7 @@ def train(
       weights, random layers and `augment` follow from it.
     verbose: as for `fit`.
     **compile_options: further arguments of `Model.compile`, such as
-      `steps_per_execution`.
+      `steps_per_execution`, which divides `length` and `epoch`.
 
   Returns:
     A `TrainingResult`.
@@ -207,6 +207,8 @@ def train(
     stats=stats,
     strategy=strategy,
   )
+  if compile_options.get("steps_per_execution", 1) is None:
+    del compile_options["steps_per_execution"]  # Keras 3 could not `fit`.
   preflight.check_executions(
     compile_options.get("steps_per_execution", 1),
     length=feed.total_steps,

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from tfecho.checks import checked_int
 from tfecho.datasets import is_echoed
 from tfecho.training import graph
 from tfecho.training.callbacks import (
@@ -302,8 +303,14 @@ def _may_log(callback: keras.callbacks.Callback) -> bool:
   return is_lambda or package not in ("keras", "tfecho")
 
 
-def check_executions(steps_per_execution: int, **durations: int) -> None:
+def check_executions(steps_per_execution: Any, **durations: int) -> None:
   """Raises ValueError if one of these is not made of whole executions."""
+  if steps_per_execution == "auto":
+    raise ValueError(
+      "`steps_per_execution` must be known in advance, since a training, and"
+      " every epoch, is made of whole executions, got 'auto'"
+    )
+  checked_int("steps_per_execution", steps_per_execution, at_least=1)
   for argument, steps in durations.items():
     if steps % steps_per_execution:
       raise ValueError(
