@@ -647,7 +647,7 @@ READY = keras.optimizers.SGD()
     ({"optimizer": READY, "learning_rate": 0.1}, "has its learning rate alrea"),
     ({"strategy": "mirrored"}, "`strategy` must be a `tf.distribute.Strategy`"),
     ({"steps_per_execution": 3}, "`steps_per_execution`=3 must divide `length"),
-    ({"steps_per_execution": 0}, "_execution` must be an int of at least 1, got 0"),
+    ({"steps_per_execution": 0}, "must be an int of at least 1, got 0"),
     ({"steps_per_execution": "auto"}, "must be known in advance.* got 'auto'"),
     ({"steps_per_execution": "5"}, "must be an int of at least 1, got '5'"),
     ({"epochs": 2}, 'does not take `epochs`: say `length="2ep"`'),
