@@ -18,6 +18,7 @@ RECORDED = [
     "batch_sizes/digits_16",
     "batch_sizes/digits_64",
     "fashion/fashion_mnist",
+    "fashion/shuffled_batches",
     "fashion/ceiling",
     "fashion/final",
     "lm1b/spoken",
