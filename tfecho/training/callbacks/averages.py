@@ -24,6 +24,10 @@ class AveragedWeights(keras.callbacks.Callback):
   batch normalization are not averaged: they are those of the last weights.
   """
 
+  def __init__(self) -> None:
+    super().__init__()
+    self._is_training = False  # `evaluate` takes callbacks, too.
+
   def on_train_begin(self, logs: Any = None) -> None:
     """Checks that there are averages."""
     if not has_averages(self.model):

@@ -25,12 +25,13 @@ class Progress(keras.callbacks.Callback):
     self._clock = clock
     self.steps = 0
     self.seconds = 0.0
+    self._since: float | None = None
 
   def on_train_begin(self, logs: Any = None) -> None:
     """Starts anew."""
     self.steps = self._steps_before = 0
     self.seconds = 0.0
-    self._since: float | None = None
+    self._since = None
     # What `fit` trains on between two calls. Asked for only once: the JAX
     # backend writes its state back whenever a callback asks for the model.
     self._steps_per_execution = whole_number(self.model.steps_per_execution)
