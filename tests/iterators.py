@@ -23,6 +23,8 @@ def with_options(dataset, *, symbolic=False, optimized=True):
   # In TensorFlow 2.15 to 2.21 it also hangs, now and then, when a symbolic
   # checkpoint of `flat_map(...).shuffle(...).repeat(3)` is written at its end.
   options.experimental_optimization.inject_prefetch = False
+  # Tuned, an iterator may take half a second to go.
+  options.autotune.enabled = False
   return dataset.with_options(options)
 
 

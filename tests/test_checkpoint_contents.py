@@ -126,10 +126,10 @@ class TestVariableFactor:
 class TestUpstreamErrors:
   """The position behind an element that failed is a position like others."""
 
-  def dataset(self, apply, symbolic):
-    words = tf.data.Dataset.from_tensor_slices(["1", "2", "x", "4", "y", "z"])
-    data = words.repeat(2).map(tf.strings.to_number)
-    return with_options(apply(data, "native"), symbolic=symbolic)
+  def dataset(self, words, apply, symbolic):
+    data = tf.data.Dataset.from_tensor_slices(words.split()).repeat(2)
+    data = apply(data.map(tf.strings.to_number))
+    return with_options(data, symbolic=symbolic)
 
   def rest(self, iterator, save=lambda steps: None):
     """Returns what is left, errors included; saves before every step."""
@@ -137,7 +137,7 @@ class TestUpstreamErrors:
     while True:
       save(len(outcomes))
       try:
-        outcomes.append(next(iterator).numpy())
+        outcomes.append(next(iterator).numpy().tolist())
       except tf.errors.InvalidArgumentError:
         outcomes.append("error")
       except StopIteration:
@@ -147,22 +147,38 @@ class TestUpstreamErrors:
   @pytest.mark.parametrize(
     "apply",
     [
-      echo(2),
-      echo(2, buffer_size=0),
+      echo(5),
+      echo(5, buffer_size=0),
       echo(1.5, rounding="random", seed=3),
-      shuffled_echo(2, 3, seed=5),
+      shuffled_echo(2, 5, seed=5),
     ],
     ids=["echo", "nothing read ahead", "random echo", "half-filled shuffle"],
   )
-  def test_are_no_obstacle(self, native_ops, apply, symbolic, tmp_path):
+  # A batch drops what was written for it if one of its elements fails.
+  @pytest.mark.parametrize(
+    "words, behind",
+    [
+      ("1 2 x 4 y z", lambda data: data),
+      ("1 2 3 4 5 x 7 8 9 y z 12", lambda data: data.batch(4)),
+    ],
+    ids=["nothing behind", "batch behind"],
+  )
+  def test_are_no_obstacle(
+    self, native_ops, apply, words, behind, symbolic, tmp_path
+  ):
+    def dataset():
+      return self.dataset(
+        words, lambda data: behind(apply(data, "native")), symbolic
+      )
+
     checkpoints = []
-    iterator = iter(self.dataset(apply, symbolic))
+    iterator = iter(dataset())
     outcomes = self.rest(
       iterator, lambda i: checkpoints.append(save(iterator, tmp_path / str(i)))
     )
     assert outcomes.count("error") == 6
     for i, checkpoint in enumerate(checkpoints):
-      rest = self.rest(resume(self.dataset(apply, symbolic), checkpoint))
+      rest = self.rest(resume(dataset(), checkpoint))
       expected = outcomes[i:]
       if symbolic:
         # A map or prefetch of TensorFlow that failed writes no new position:

@@ -69,10 +69,12 @@ def echo(
   `ignore_errors` belongs in front.
 
   The position of an iterator, between two copies too, can be saved and
-  restored exactly. A checkpoint of another factor, rounding or structure is
-  refused. The graph implementation refuses other structures, but goes on with
-  another whole factor, or fraction, until finite data ends with an error: the
-  stages that it is made of don't keep their arguments. Random access
+  restored exactly; from a symbolic checkpoint not always once a stage between
+  the echo and `batch` has failed, since TensorFlow drops what it was told in
+  that batch. A checkpoint of another factor, rounding or structure is refused.
+  The graph implementation refuses other structures, but goes on with another
+  whole factor, or fraction, until finite data ends with an error: the stages
+  that it is made of don't keep their arguments. Random access
   (`tf.data.experimental.at`, global shuffling) is not supported.
 
   Between workers, auto-sharding by file finds the files through the native op

@@ -58,7 +58,9 @@ def shuffle_after_echo(
   Seeds, epochs and checkpoints behave as those of `Dataset.shuffle`; the
   contents of the buffer are part of an iterator's state. A checkpoint of
   another factor, size or distance is refused natively. Random access is not
-  supported.
+  supported. As with `Dataset.shuffle`, a symbolic checkpoint may hold other
+  elements once a stage between this one and `batch` has failed: TensorFlow
+  drops what it was told in that batch. Errors upstream do no harm.
 
   With the graph implementation of `echo` this is `Dataset.shuffle` over as many
   copies as `buffer_size` fresh elements have, which share memory. It keeps the

@@ -207,6 +207,8 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
       *end_of_sequence = true;
       return absl::OkStatus();
     }
+    if (merge_again_) ctx->MergeCheckpoint(upstream_.get());
+    merge_again_ = true;
     TF_RETURN_IF_ERROR(counter_.ReadFactor());
     int64_t copies = 0;
     const absl::Status taken = HoldingUpstream(ctx, [&](IteratorContext* held) {
@@ -218,6 +220,7 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
     // a restored iterator should not meet one that failed again.
     if (!taken.ok() || *end_of_sequence) ctx->MergeCheckpoint(upstream_.get());
     TF_RETURN_IF_ERROR(taken);
+    merge_again_ = false;
     if (*end_of_sequence) {
       exhausted_ = true;
       return absl::OkStatus();
@@ -291,8 +294,11 @@ class EchoDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
   std::vector<Tensor> element_ ABSL_GUARDED_BY(mu_);
   int64_t left_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t emitted_ ABSL_GUARDED_BY(mu_) = 0;
-  // What upstream has written since the last element was used up.
+  // What upstream has written, up to the element in hand.
   std::unique_ptr<MemoryCheckpoint> upstream_ ABSL_GUARDED_BY(mu_);
+  // Whether the last fresh element failed. `batch` drops what was written while
+  // it collected elements if one of them fails.
+  bool merge_again_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 std::unique_ptr<IteratorBase> EchoDatasetOp::Dataset::MakeIteratorInternal(

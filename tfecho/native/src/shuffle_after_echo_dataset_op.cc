@@ -268,9 +268,10 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
                                bool* end_of_sequence) override {
     absl::MutexLock lock(&mu_);
     if (!keep_changed_) changed_.clear();
-    keep_changed_ = true;
-    TF_RETURN_IF_ERROR(Fill(ctx));
-    keep_changed_ = false;
+    const absl::Status filled = Fill(ctx);
+    keep_changed_ = !filled.ok();
+    if (!filled.ok()) MarkAllChanged(ctx);
+    TF_RETURN_IF_ERROR(filled);
     const int64_t i = Choose();
     *end_of_sequence = i < 0;
     if (i >= 0) Emit(ctx, i, out_tensors);
@@ -367,8 +368,8 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     ended_ = true;
     for (int64_t i = 0; i < NumSlots(); ++i) {
       slots_[i].priority = randomness_.Sample();
-      MarkChanged(ctx, i);
     }
+    MarkAllChanged(ctx);
     emptying_.Start(slots_);
   }
 
@@ -414,6 +415,11 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   void MarkChanged(IteratorContext* ctx, int64_t i)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (ctx->symbolic_checkpoint()) changed_.insert(i);
+  }
+
+  void MarkAllChanged(IteratorContext* ctx)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    for (int64_t i = 0; i < NumSlots(); ++i) MarkChanged(ctx, i);
   }
 
   absl::Status SaveSlots(SerializationContext* ctx, IteratorStateWriter* writer)
@@ -469,8 +475,8 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
     for (int64_t i = 0; i < num_slots; ++i) {
       slots_.emplace_back();
       TF_RETURN_IF_ERROR(RestoreSlot(ctx, reader, i));
-      MarkChanged(ctx, i);
     }
+    MarkAllChanged(ctx);
     return CheckSlots();
   }
 
@@ -564,8 +570,9 @@ class ShuffleAfterEchoDatasetOp::Dataset::Iterator
   Emptying emptying_ ABSL_GUARDED_BY(mu_);
   // The slots that a symbolic checkpoint has to be told about.
   std::set<int64_t> changed_ ABSL_GUARDED_BY(mu_);
-  // Whether to tell about them once more: what is written in a request that
-  // fails is lost.
+  // Whether to tell about them once more. `batch` drops what was written while
+  // it collected elements if one of them fails: so after a request that fails,
+  // these are all slots.
   bool keep_changed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
