@@ -160,6 +160,26 @@ class TestRule:
     request.join(timeout=PATIENCE)
     assert got == [1]
 
+  def test_all_who_wait_get_what_may_be_repeated(self):
+    upstream = Upstream(2)
+    iterator = upstream.start(8)
+    got, served = [], threading.Semaphore(0)
+
+    def request():
+      got.extend(take(iterator, 1))
+      served.release()
+
+    requests = [threading.Thread(target=request) for _ in range(8)]
+    for thread in requests:
+      thread.start()
+    upstream.open(1)  # The only element for now.
+    all_served = all(served.acquire(timeout=PATIENCE) for _ in requests)
+    upstream.open()
+    for thread in requests:
+      thread.join(timeout=PATIENCE)
+    assert all_served
+    assert got == [0] * 8
+
   def test_everything_is_fresh_during_the_warmup(self):
     upstream = Upstream(10)
     iterator = upstream.start(5, warmup=3)

@@ -2,8 +2,10 @@
 // Exits with 0 if every promise was kept.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -17,6 +19,8 @@ using tfecho::Popped;
 
 constexpr int64_t kElements = 20'000;
 constexpr int64_t kMaxFactor = 3;
+// What takes longer has hung.
+constexpr std::chrono::seconds kPatience{30};
 
 int Check(bool condition, const char* promise) {
   if (!condition) std::fprintf(stderr, "broken: %s\n", promise);
@@ -55,6 +59,30 @@ int RunToTheEnd() {
   return broken;
 }
 
+// One element for all who wait, and no other behind it.
+int RepeatForAllWhoWait() {
+  Queue queue({kMaxFactor, /*buffer_size=*/1, /*repeat_size=*/1, /*warmup=*/0},
+              [](int64_t) {});
+  std::atomic<int64_t> started{0};
+  std::vector<std::future<void>> consumers;
+  for (int c = 0; c < kMaxFactor; ++c) {
+    consumers.push_back(std::async(std::launch::async, [&] {
+      int64_t element;
+      ++started;
+      queue.Pop(&element);
+    }));
+  }
+  while (started < kMaxFactor) std::this_thread::yield();
+  queue.Push({0, true});
+  bool all_served = true;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (auto& consumer : consumers) {
+    all_served &= consumer.wait_until(deadline) == std::future_status::ready;
+  }
+  queue.Cancel();
+  return Check(all_served, "whoever waits is given what may be repeated");
+}
+
 int CancelWhileWaiting() {
   Queue queue({1, 1, 1, 0}, [](int64_t) {});
   std::thread consumer([&] {
@@ -80,5 +108,6 @@ int CancelWhileWaiting() {
 int main() {
   int broken = RunToTheEnd();
   for (int i = 0; i < 50; ++i) broken += CancelWhileWaiting();
+  for (int i = 0; i < 50 && broken == 0; ++i) broken += RepeatForAllWhoWait();
   return broken == 0 ? 0 : 1;
 }

@@ -101,7 +101,7 @@ class StallQueue {
   Popped TryPop(Element* element) {
     std::unique_lock<std::mutex> lock(mu_);
     const Popped popped = PopLocked(element);
-    SayThereIsRoom(popped, std::move(lock));
+    WakeOthers(popped, std::move(lock));
     return popped;
   }
 
@@ -113,7 +113,7 @@ class StallQueue {
       ready_.wait(lock);
     }
     --consumers_waiting_;
-    SayThereIsRoom(popped, std::move(lock));
+    WakeOthers(popped, std::move(lock));
     return popped;
   }
 
@@ -149,11 +149,18 @@ class StallQueue {
     return static_cast<int64_t>(state_.fresh.size()) < limits_.buffer_size;
   }
 
-  // Wakes the producer if it waits for what was popped; gives up the lock.
-  void SayThereIsRoom(Popped popped, std::unique_lock<std::mutex> lock) {
-    const bool is_awaited = popped == Popped::kFresh && producer_waits_;
+  bool MayRepeat() const {
+    return !state_.kept.empty() && state_.arrivals >= limits_.warmup;
+  }
+
+  // Wakes the producer if it waits for what was popped, and another consumer if
+  // it waits for what may be repeated; gives up the lock.
+  void WakeOthers(Popped popped, std::unique_lock<std::mutex> lock) {
+    const bool is_room_awaited = popped == Popped::kFresh && producer_waits_;
+    const bool is_repeat_awaited = consumers_waiting_ > 0 && MayRepeat();
     lock.unlock();
-    if (is_awaited) room_.notify_one();
+    if (is_room_awaited) room_.notify_one();
+    if (is_repeat_awaited) ready_.notify_one();
   }
 
   Popped PopLocked(Element* element) {
@@ -166,9 +173,7 @@ class StallQueue {
       while (!state_.kept.empty()) Release(state_.kept.begin());
       return Popped::kEnd;
     }
-    if (state_.kept.empty() || state_.arrivals < limits_.warmup) {
-      return Popped::kNothing;
-    }
+    if (!MayRepeat()) return Popped::kNothing;
     Repeat(element);
     return Popped::kAgain;
   }
