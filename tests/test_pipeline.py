@@ -1,6 +1,7 @@
 """What a Pipeline makes of its source, and how often its stages run."""
 
 import collections
+import functools
 import logging
 import pathlib
 
@@ -302,6 +303,11 @@ class TestAugment:
     assert specs == [([2], tf.int64)]
     assert dataset.element_spec.shape.as_list() == [None, 4, 4, 3]
 
+  def test_a_seed_that_is_bound_already_stays_as_it_is(self):
+    augment = functools.partial(noisy, seed=(1, 2))
+    dataset = Pipeline(RANGE(4), augment=augment, batch_size=4).dataset()
+    assert values(dataset) == [[float(noisy(i, (1, 2))) for i in range(4)]]
+
   def test_a_function_that_asks_for_no_seed_is_called_without_one(self):
     dataset = Pipeline(RANGE(4), augment=tf.square, batch_size=2).dataset()
     assert values(dataset) == [[0, 1], [4, 9]]
@@ -486,15 +492,23 @@ class TestCardinality:
   @pytest.mark.parametrize(
     ("echo", "message"),
     [
-      ({"echo_after": "decode", "echo_buffer": 9}, "`echo_buffer` .* 20 .*9"),
-      ({"echo_after": "decode", "rounding": "up"}, "`rounding` .*'up'"),
-      ({"factor": None, "rounding": "random"}, "`rounding` needs .*random"),
+      ({"factor": 2, "echo_buffer": 9}, "`echo_buffer` .* 20 .*9"),
+      ({"factor": 2, "rounding": "up"}, "`rounding` .*'up'"),
+      ({"factor": 0.5}, "`factor` .*0.5"),
+      ({"max_factor": 0}, "`max_factor` .*0"),
+      ({"max_factor": "x"}, "`max_factor` .*'x'"),
+      ({"max_factor": 4, "echo_buffer": 0}, "`echo_buffer` .* 0 with"),
+      ({"max_factor": 4, "echo_buffer": 9}, "`echo_buffer` .* 20 .*9"),
+      ({"max_factor": 4, "rounding": "random"}, "`rounding` needs .*random"),
+      ({"echo_after": None, "echo_buffer": 64}, "`echo_buffer` needs .*64"),
+      ({"echo_after": None, "rounding": "random"}, "`rounding` needs .*random"),
     ],
   )
   def test_what_makes_no_dataset_makes_no_epoch(self, echo, message):
     pipeline = Pipeline(RANGE(100), batch_size=10)
-    with pytest.raises(ValueError, match=message):
-      pipeline.steps_per_epoch(**{"factor": 2, **echo})
+    for method in (pipeline.dataset, pipeline.steps_per_epoch):
+      with pytest.raises(ValueError, match=message):
+        method(**{"echo_after": "decode", **echo})
 
   @pytest.mark.parametrize("drop_remainder, size", [(True, 4), (False, None)])
   def test_an_echo_leaves_the_structure_of_batches_as_it_is(

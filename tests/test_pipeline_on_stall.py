@@ -5,6 +5,7 @@ by a gate, or only what holds at any timing is asserted.
 """
 
 import collections
+import logging
 import threading
 
 import keras
@@ -130,6 +131,25 @@ def test_threads_of_its_own_make_room_for_what_they_begin(monkeypatch):
   none_behind, one_behind, none_behind_many, one_behind_many = warmups
   assert none_behind == none_behind_many
   assert one_behind_many - none_behind_many == 2 * 64 > one_behind - none_behind
+
+
+@pytest.mark.parametrize(
+  "place, echo_buffer, expected",
+  [
+    ("decode", None, f"{2 * BATCH + 512} elements, {8 * (2 * BATCH + 512):,}"),
+    ("decode", 8, f"{2 * BATCH + 8} elements, {8 * (2 * BATCH + 8)} bytes"),
+    ("batch", None, f"{2 + 4} elements, {8 * BATCH * 6} bytes"),
+  ],
+)
+def test_the_log_says_how_much_it_may_hold(
+  place, echo_buffer, expected, caplog
+):
+  caplog.set_level(logging.INFO, logger="tfecho")
+  examples = Pipeline(
+    tf.data.Dataset.range(100), batch_size=BATCH, drop_remainder=True
+  )
+  examples.dataset(echo_after=place, max_factor=2, echo_buffer=echo_buffer)
+  assert f"holds up to {expected}" in caplog.text
 
 
 def test_it_starts_again_at_the_end_unless_told_otherwise():

@@ -190,10 +190,12 @@ class Pipeline:
         least 2 batches of them, and 4 to keep copies apart to the end of the
         input. By default 4 batches, but no less than 512. 0 for no shuffle:
         copies follow each other. Behind "batch" it counts batches, and the
-        default is 0, as in the paper. The log says how many bytes it holds. An
-        element that is read again in the next pass is another one: where
-        `source` has hardly more elements than this and starts again, copies
-        from two passes meet in a batch.
+        default is 0, as in the paper. With `max_factor`, there is no shuffle:
+        it is how many elements are kept to be repeated, as many by default,
+        but 4 batches behind "batch", and never 0. The log says how many bytes
+        all of this holds. An element that is read again in the next pass is
+        another one: where `source` has hardly more elements than this and
+        starts again, copies from two passes meet in a batch.
       repeat: whether to start again at the end of `source`. By default only if
         the number of batches is not known in advance.
       stats: what counts at the echo. Native only.
@@ -208,9 +210,14 @@ class Pipeline:
       tfecho.native.NativeUnavailableError: if "native" can't be had.
     """
     check_implementation(implementation)
-    self._check_place(echo_after, factor, max_factor)
-    if echo_after is None:
-      _check_unused(rounding=rounding, echo_buffer=echo_buffer, stats=stats)
+    self._check_echo(
+      echo_after,
+      factor,
+      max_factor,
+      rounding=rounding,
+      echo_buffer=echo_buffer,
+      stats=stats,
+    )
     seeds = stages.spread(self.seed, self.shard_index)
     echo: dict[str, stages.Transformation]
     echo = dict.fromkeys(PLACES, stages.unchanged)
@@ -286,12 +293,13 @@ class Pipeline:
       ValueError: if an argument is not as described, if the cardinality of
         `source` is not known, or if all elements do not make one batch.
     """
-    self._check_place(echo_after, factor, max_factor)
-    if echo_after is None:
-      _check_unused(rounding=rounding, echo_buffer=echo_buffer, stats=None)
-    else:
-      self._buffer_size(echo_after, echo_buffer)
-      _check_rounding(rounding, factor)
+    self._check_echo(
+      echo_after,
+      factor,
+      max_factor,
+      rounding=rounding,
+      echo_buffer=echo_buffer,
+    )
     count = sources.finite_cardinality(self.source)
     if factor is None:
       steps = self._num_batches(count)
@@ -320,6 +328,28 @@ class Pipeline:
       "mix": stages.describe(self.mix),
     }
     return "\n".join(f"{k:8} {v}" for k, v in lines.items() if v is not None)
+
+  def _check_echo(
+    self,
+    echo_after: str | None,
+    factor: float | tf.Variable | None,
+    max_factor: int | None,
+    *,
+    rounding: str,
+    echo_buffer: int | None,
+    stats: Stats | None = None,
+  ) -> None:
+    self._check_place(echo_after, factor, max_factor)
+    if echo_after is None:
+      _check_unused(rounding=rounding, echo_buffer=echo_buffer, stats=stats)
+    elif max_factor is None:
+      Factor.parse(factor, rounding=rounding, seed=None)
+      self._buffer_size(echo_after, echo_buffer)
+    else:
+      checked_int("max_factor", max_factor, at_least=1)
+      if rounding != "even":
+        raise ValueError(f"`rounding` needs `factor`, got {rounding!r}")
+      self._repeat_size(echo_after, echo_buffer)
 
   def _check_place(
     self,
@@ -371,7 +401,6 @@ class Pipeline:
         stats=stats,
         implementation=implementation,
       )
-    _check_rounding(rounding, factor)
     return stages.echoed_on_stall(
       max_factor,
       batch_size=1 if echo_after == "batch" else self.batch_size,
@@ -386,7 +415,7 @@ class Pipeline:
     if echo_after == "batch":
       default, least, unit = 0, 2, "batches"
     else:
-      default = max(4 * self.batch_size, 512)
+      default = stages.default_echo_buffer(self.batch_size)
       least, unit = 2 * self.batch_size, "elements, two batches"
     if echo_buffer is None:
       return default
@@ -444,13 +473,6 @@ def _check_unused(
   for argument, value in unused.items():
     if value is not None:
       raise ValueError(f"`{argument}` needs `echo_after`, got {value!r}")
-
-
-def _check_rounding(rounding: str, factor: float | tf.Variable | None) -> None:
-  if factor is not None:
-    Factor.parse(factor, rounding=rounding, seed=None)
-  elif rounding != "even":
-    raise ValueError(f"`rounding` needs `factor`, got {rounding!r}")
 
 
 def _is_countable(

@@ -11,6 +11,7 @@ column of lines, whichever of its stages are in use.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import os
@@ -62,6 +63,11 @@ def cores() -> int:
   if hasattr(os, "sched_getaffinity"):
     return len(os.sched_getaffinity(0))
   return os.cpu_count() or 1
+
+
+def default_echo_buffer(batch_size: int) -> int:
+  """Returns how many fresh elements an echo before `batch` holds by default."""
+  return max(4 * batch_size, 512)
 
 
 def unchanged(data: tf.data.Dataset) -> tf.data.Dataset:
@@ -177,7 +183,9 @@ def mapped(
 
 
 def takes_seed(function: Callable) -> bool:
-  """Says whether `function` has a parameter named `seed`."""
+  """Says whether `function` has a parameter named `seed` that is still open."""
+  if isinstance(function, functools.partial) and "seed" in function.keywords:
+    return False
   try:
     return "seed" in inspect.signature(function).parameters
   except (TypeError, ValueError):  # Some builtins don't tell.
@@ -276,6 +284,7 @@ def echoed_on_stall(
     raise ValueError(
       '`max_factor` needs the native implementation, got "graph"'
     )
+  buffer_size = 2 * batch_size
 
   def apply(data: tf.data.Dataset) -> tf.data.Dataset:
     # Until all of this is full, requests come as fast as they are served, which
@@ -285,12 +294,18 @@ def echoed_on_stall(
     in_a_map = 2 * max(cores(), private_threads(data))
     downstream = (BATCHES_AHEAD + 2 + num_batch_maps * in_a_map) * batch_size
     downstream += num_maps * in_a_map
+    held = buffer_size + repeat_size
+    _logger.info(
+      "tfecho: the echo on stall holds up to %d elements, %s",
+      held,
+      _size(data.element_spec, held),
+    )
     return data.apply(
       echo_on_stall(
         max_factor,
-        buffer_size=2 * batch_size,
+        buffer_size=buffer_size,
         repeat_size=repeat_size,
-        warmup=2 * batch_size + downstream,
+        warmup=buffer_size + downstream,
         stats=stats,
       )
     )
