@@ -211,15 +211,30 @@ class TestDamagedFiles:
     images.decode_and_center_crop(contents + b"\0" * 500, 20)
 
 
+@pytest.mark.parametrize(
+  "size",
+  [np.int64(8), [8, np.int32(8)], np.array([8, 8]), tf.TensorShape([8, 8])],
+)
+def test_a_size_may_be_of_any_whole_numbers(size):
+  image = np.zeros([16, 16, 3], np.uint8)
+  assert images.random_crop(image, size, seed=(0, 0)).shape == [8, 8, 3]
+
+
 class TestBadArguments:
   @pytest.mark.parametrize(
     "arguments, message",
     [
       ({"size": 0}, "`size` must be an int of at least 1, got 0"),
       ({"size": (1, 2, 3)}, r"`size` must be a height and a width, got \(1"),
+      ({"size": 32.0}, "`size` must be an int of at least 1, got 32.0"),
+      ({"size": (8, 8.5)}, "`size` must be an int of at least 1, got 8.5"),
+      ({"size": None}, "`size` must be an int of at least 1, got None"),
+      ({"area": 0.5}, "`area` must be two numbers, got 0.5"),
+      ({"area": (0.1, 0.5, 1)}, r"`area` must be two numbers, got \(0.1, 0.5,"),
+      ({"area": (0.5, "x")}, "`area` must be a finite number above 0, got 'x'"),
       ({"area": (0.5, 0.1)}, r"`area` must be two rising numbers.*\(0.5, 0.1"),
       ({"area": (0.5, 1.5)}, r"`area` .* at most 1.0, got \(0.5, 1.5"),
-      ({"aspect_ratio": (0, 1)}, r"`aspect_ratio` .* got \(0, 1\)"),
+      ({"aspect_ratio": (0, 1)}, "`aspect_ratio` .* above 0, got 0"),
       ({"seed": 1}, r"`seed` must be two whole numbers, got int32 of shape"),
       ({"seed": (0.5, 1.0)}, "`seed` must be two whole numbers, got float32"),
       ({"channels": 4}, "`channels` must be 1 or 3, got 4"),
@@ -239,7 +254,7 @@ class TestBadArguments:
     with pytest.raises(ValueError, match=f"`image` .* got {image.dtype} of"):
       images.random_crop(image, 8, seed=(0, 0))
 
-  @pytest.mark.parametrize("fraction", [0, 1.1, -1])
+  @pytest.mark.parametrize("fraction", [0, 1.1, -1, "x", None])
   def test_so_is_a_fraction(self, photo, fraction):
-    with pytest.raises(ValueError, match=f"`fraction` .* got {fraction}"):
+    with pytest.raises(ValueError, match=f"`fraction` .* got {fraction!r}"):
       images.decode_and_center_crop(photo, 8, fraction=fraction)

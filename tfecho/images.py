@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfecho.checks import checked_int, checked_stateless_seed
+from tfecho.checks import check_number, checked_int, checked_stateless_seed
 
 # What a JPEG decoder can scale by at no cost, beginning with the smallest.
 _SCALES = (1, 2, 4, 8)
@@ -147,7 +147,8 @@ def decode_and_center_crop(
     tf.errors.InvalidArgumentError: as `decode_and_random_crop`.
   """
   height, width = _checked_size(size)
-  if not 0 < fraction <= 1:
+  check_number("fraction", fraction, above=0)
+  if fraction > 1:
     raise ValueError(f"`fraction` must be in (0, 1], got {fraction!r}")
   contents = _checked_contents(contents, channels, file)
   wanted = tf.constant([height, width], tf.float32)
@@ -281,7 +282,10 @@ def _crop_jpeg(
 
 
 def _checked_size(size: Any) -> tuple[int, int]:
-  sides = (size, size) if isinstance(size, int) else tuple(size)
+  try:
+    sides = tuple(size)
+  except TypeError:  # One number for both.
+    sides = (size, size)
   if len(sides) != 2:
     raise ValueError(f"`size` must be a height and a width, got {size!r}")
   height, width = (checked_int("size", side, at_least=1) for side in sides)
@@ -325,8 +329,15 @@ def _checked_image(image: Any) -> tf.Tensor:
 def _checked_range(
   name: str, values: Sequence[float], at_most: float = float("inf")
 ) -> tuple[float, float]:
-  low, high = values
-  if not 0 < low <= high <= at_most:
+  try:
+    low, high = values
+  except (TypeError, ValueError) as error:
+    raise ValueError(
+      f"`{name}` must be two numbers, got {values!r}"
+    ) from error
+  check_number(name, low, above=0)
+  check_number(name, high, above=0)
+  if not low <= high <= at_most:
     limit = "" if at_most == float("inf") else f", at most {at_most}"
     raise ValueError(
       f"`{name}` must be two rising numbers above 0{limit}, got {values!r}"
