@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import re
 
 import keras
 import pytest
@@ -108,6 +109,20 @@ class TestTable:
     text = str(advice(threads))
     simpler = text.partition("Simpler, without a repeated example:\n")[2]
     assert simpler.splitlines()[0].endswith(": 11 ms a step.")
+
+  def test_writes_large_numbers_out(self, measured):
+    places = ("read", "decode", "augment", "batch")
+    slow = measured(
+      dict.fromkeys(places, 1_250_000.0), dict.fromkeys(places, 10_000.0)
+    )
+    threads = dataclasses.replace(
+      slow, more_threads=Cost(11, 0), num_threads=16
+    )
+    text = str(advice(threads, max_factor=2))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["train", "step", "10,000", "0"] in lines
+    assert ["R", "125", "125", "125", "125"] in lines
+    assert not re.search(r"\de[+-]\d", text)
 
   def test_has_no_line_too_many_where_nothing_is_simpler(self, slow_storage):
     text = str(advice(slow_storage))

@@ -128,21 +128,5 @@ class TestWatch:
     assert remedies.watch(slow_storage, Choice(None, 1, 0.04)) == []
 
 
-# bytes, as people read them
-@pytest.mark.parametrize(
-  ("count", "text"),
-  [
-    (0, "0 bytes"),
-    (999, "999 bytes"),
-    (1000, "1 kB"),
-    (1_530_000, "1.53 MB"),
-    (2.5e9, "2.5 GB"),
-    (4e12, "4e+03 GB"),
-  ],
-)
-def test_sizes_are_told_in_three_digits(count, text):
-  assert remedies.num_bytes(count) == text
-
-
 def test_there_is_free_memory():
   assert remedies.free_memory() > 10**6

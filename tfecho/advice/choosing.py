@@ -19,8 +19,8 @@ FACTORS = (1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
 # Slower than the fastest choice by less than this is as good.
 _AS_FAST = 1.03
 
-# Faster by less than this is not worth a repeated example.
-_WORTH_IT = 1.1
+# Faster by less than this is not worth a repeated example, or a line of advice.
+WORTH_IT = 1.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,14 +53,14 @@ def choices(measured: Measurements, max_factor: float) -> list[Choice]:
 
 def is_input_bound(measured: Measurements) -> bool:
   """Whether training takes longer than on batches that are in memory."""
-  return measured.baseline.seconds > _WORTH_IT * measured.step.seconds
+  return measured.baseline.seconds > WORTH_IT * measured.step.seconds
 
 
 def recommended(all_choices: Sequence[Choice]) -> Choice:
   """Returns the choice to make of what `choices` returned."""
   baseline, *echoes = all_choices
   fastest = min(choice.step_seconds for choice in echoes)
-  if baseline.step_seconds <= _WORTH_IT * fastest:
+  if baseline.step_seconds <= WORTH_IT * fastest:
     return baseline
   good = [x for x in echoes if x.step_seconds <= _AS_FAST * fastest]
   # Places come in the order that elements take, factors from small to large.

@@ -7,15 +7,11 @@ import os
 import pathlib
 import re
 
+from tfecho import stages
 from tfecho.advice import choosing
-from tfecho.advice.choosing import Choice
+from tfecho.advice.choosing import WORTH_IT, Choice
 from tfecho.advice.costs import Measurements, Place
-
-# A gain below this is not worth a line.
-_WORTH_IT = 1.1
-
-# The echo that is chosen by factor behind it, see `Pipeline.dataset`.
-_BATCHES_HELD, _LEAST_HELD = 4, 512
+from tfecho.advice.units import ms, num_bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,26 +91,13 @@ def free_memory() -> int | None:
     return None
 
 
-def num_bytes(count: float) -> str:
-  """Returns a size as people read it.
-
-  >>> num_bytes(786_432)
-  '786 kB'
-  """
-  for unit in ("bytes", "kB", "MB", "GB"):
-    if count < 1000 or unit == "GB":
-      return f"{count:.3g} {unit}"
-    count /= 1000
-  raise AssertionError
-
-
 def _shuffle(measured: Measurements, choice: Choice, place: Place) -> str:
   if choice.echo_after == "batch":
     return (
       "batches are not shuffled; `echo_buffer` moves copies apart, at"
       f" {_size(place, 1)} for each batch that it holds"
     )
-  held = max(_BATCHES_HELD * measured.batch_size, _LEAST_HELD)
+  held = stages.default_echo_buffer(measured.batch_size)
   return (
     f"the shuffle behind the echo holds {held:,} examples,"
     f" {_size(place, held)}; with a larger `echo_buffer` repeats are worth more"
@@ -130,7 +113,7 @@ def _size(place: Place, count: int) -> str:
 def _parallel_map(measured: Measurements) -> Remedy | None:
   if not measured.serial_maps:
     return None
-  if measured.stages["source"].seconds < _WORTH_IT * measured.step.seconds:
+  if measured.stages["source"].seconds < WORTH_IT * measured.step.seconds:
     return None
   return Remedy(
     "parallel_map",
@@ -152,13 +135,13 @@ def _threads(measured: Measurements) -> Remedy | None:
     place.downstream.seconds,
     measured.baseline.cpu_seconds / measured.cores,
   )
-  if measured.baseline.seconds < _WORTH_IT * predicted:
+  if measured.baseline.seconds < WORTH_IT * predicted:
     return None
   return Remedy(
     "threads",
     f"up to {name} the input waits in too few threads; with"
-    f" {measured.num_threads} of its own it took {1e3 * after:.3g} instead of"
-    f" {1e3 * before:.3g} ms a batch: set"
+    f" {measured.num_threads} of its own it took {ms(after)} instead of"
+    f" {ms(before)} ms a batch: set"
     " `options.threading.private_threadpool_size` and pass"
     " `source.with_options(options)`",
     predicted,
@@ -175,7 +158,7 @@ def _cache(measured: Measurements, memory_bytes: int | None) -> Remedy | None:
     if size is None or size > memory_bytes:
       continue
     predicted = place.downstream.seconds
-    if measured.baseline.seconds < _WORTH_IT * predicted:
+    if measured.baseline.seconds < WORTH_IT * predicted:
       return None
     return Remedy(
       "cache",

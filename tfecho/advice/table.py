@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tfecho.advice import choosing
+from tfecho.advice.units import ms, number
+
 if TYPE_CHECKING:
   from tfecho.advice.advising import Advice
 
@@ -24,7 +27,7 @@ def text(advice: Advice) -> str:
 def _verdict(advice: Advice) -> str:
   measured = advice.measured
   now, alone = measured.baseline.seconds, measured.step.seconds
-  times = f"{_ms(now)} ms a step, {_ms(alone)} on batches in memory"
+  times = f"{ms(now)} ms a step, {ms(alone)} on batches in memory"
   if not advice.input_bound:
     return f"Not input-bound: {times}. Don't echo."
   cost = measured.stages[advice.bottleneck]
@@ -39,7 +42,7 @@ def _stages(advice: Advice) -> str:
   measured = advice.measured
   lines = [("stage", "ms a batch", "of that CPU")]
   for name, cost in [*measured.stages.items(), ("train step", measured.step)]:
-    lines.append((name, _ms(cost.seconds), _ms(cost.cpu_seconds)))
+    lines.append((name, ms(cost.seconds), ms(cost.cpu_seconds)))
   return (
     f"Each stage alone, batches of {measured.batch_size:,}, {measured.cores}"
     f" cores:\n{_table(lines)}"
@@ -51,9 +54,9 @@ def _predictions(advice: Advice) -> str:
   lines = [("factor", *(f"after {name}" for name in names))]
   seconds = {(x.echo_after, x.factor): x.step_seconds for x in advice.choices}
   for factor in sorted({x.factor for x in advice.choices if x.echo_after}):
-    cells = (_ms(seconds[name, factor]) for name in names)
+    cells = (ms(seconds[name, factor]) for name in names)
     lines.append((f"{factor:g}", *cells))
-  ratios = (f"{advice.ratios[name]:.2g}" for name in names)
+  ratios = (number(advice.ratios[name], 2) for name in names)
   return (
     "Predicted ms a step with an echo, and R, upstream over downstream time:\n"
     + _table([*lines, ("R", *ratios)])
@@ -84,14 +87,14 @@ def _recommendation(advice: Advice) -> str:
   left = choice.step_seconds / floor
   why = (
     "the earliest place and smallest factor that remove the bottleneck"
-    if left < 1.1
+    if left < choosing.WORTH_IT
     else "the earliest place and smallest factor that do as much as any; the"
-    f" input still takes {left:.2g} times as long as the training"
+    f" input still takes {number(left, 2)} times as long as the training"
   )
-  times = f"{advice.speedup:.2g}"
+  times = number(advice.speedup, 2)
   return (
     f'echo_after="{choice.echo_after}", factor={choice.factor:g}:'
-    f" {_ms(choice.step_seconds)} ms a step, {times} times as fast;\n{why}.\n"
+    f" {ms(choice.step_seconds)} ms a step, {times} times as fast;\n{why}.\n"
     f"That is worth it if training takes fewer than {times} times as many steps"
     " as without an echo."
   )
@@ -101,7 +104,7 @@ def _remedies(advice: Advice) -> list[str]:
   return [
     remedy.text
     + (
-      f": {_ms(remedy.step_seconds)} ms a step"
+      f": {ms(remedy.step_seconds)} ms a step"
       if remedy.step_seconds is not None
       else ""
     )
@@ -112,10 +115,6 @@ def _remedies(advice: Advice) -> list[str]:
 def _listed(title: str, items: Iterable[str]) -> str:
   lines = [f"- {item}." for item in items]
   return "\n".join([title, *lines]) if lines else ""
-
-
-def _ms(seconds: float) -> str:
-  return f"{1e3 * seconds:.3g}"
 
 
 def _table(lines: Sequence[Sequence[str]]) -> str:
