@@ -64,6 +64,7 @@ from tfecho.training.augmentation import keras_layers, methods, mixing
 from tfecho.training.augmentation.augmenting import (
   Augmentation,
   Chain,
+  Method,
   checked_value_range,
 )
 from tfecho.training.augmentation.training_step import in_train_step
@@ -149,7 +150,7 @@ def get(
   _check_options(name, make, options)
   made = make(**options)
   wrapped: dict[str, Any] = {"mix" if name in _MIXES else "change": made}
-  return Augmentation(
+  return Method(
     name,
     side,
     keeps_values=name in _KEEP_VALUES,

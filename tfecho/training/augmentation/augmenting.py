@@ -1,6 +1,6 @@
 """An augmentation as it is called: any images in, the same kind out.
 
-    augment = Augmentation("rand", "host", change=methods.rand())
+    augment = Method("rand", "host", change=methods.rand())
     image, label = augment(image, label, seed=seed)
     augment = Chain(crop_flip, augment)
 
@@ -41,6 +41,35 @@ class Augmentation:
     on_batches: whether it mixes the examples of a batch, and so needs one.
   """
 
+  def __init__(self, name: str, side: str, *, on_batches: bool):
+    """Says what it is; what it does is up to a subclass."""
+    self.__name__ = name
+    self.side = side
+    self.on_batches = on_batches
+
+  def __call__(self, images: Any, *rest: Any, seed: Any) -> Any:
+    """Augments.
+
+    Args:
+      images: uint8, 0 to 255, or floating point in the value range that was
+        given; [height, width, channels] or [batch, height, width, channels],
+        one channel or three.
+      *rest: what belongs to them, the labels first. To be mixed, labels are
+        one-hot, in floating point.
+      seed: shape [2], two whole numbers.
+
+    Returns:
+      Images, of the same shape and dtype, and what came with them.
+
+    Raises:
+      ValueError: if an argument is not as described.
+    """
+    raise NotImplementedError
+
+
+class Method(Augmentation):
+  """A single one."""
+
   def __init__(
     self,
     name: str,
@@ -62,9 +91,7 @@ class Augmentation:
         moves pixels.
       value_range: of images in floating point; (0, 1) or (0, 255).
     """
-    self.__name__ = name
-    self.side = side
-    self.on_batches = mix is not None
+    super().__init__(name, side, on_batches=mix is not None)
     self._change = change
     self._mix = mix
     self._keeps_values = keeps_values
@@ -73,22 +100,7 @@ class Augmentation:
   # AutoGraph would take all of this apart, and find nothing to convert.
   @tf.autograph.experimental.do_not_convert
   def __call__(self, images: Any, *rest: Any, seed: Any) -> Any:
-    """Augments.
-
-    Args:
-      images: uint8, 0 to 255, or floating point in the value range that was
-        given; [height, width, channels] or [batch, height, width, channels],
-        one channel or three.
-      *rest: what belongs to them, the labels first. To be mixed, labels are
-        one-hot, in floating point.
-      seed: shape [2], two whole numbers.
-
-    Returns:
-      Images, of the same shape and dtype, and what came with them.
-
-    Raises:
-      ValueError: if an argument is not as described.
-    """
+    """Augments, as said of `Augmentation`."""
     images = _checked_images(images, batched=self.on_batches)
     seed = checked_stateless_seed(seed)
     if self._mix is not None:
@@ -132,14 +144,16 @@ class Chain(Augmentation):
         "`augments` must be augmentations for one side, got"
         f" {[getattr(x, '__name__', x) for x in augments]} for {sides}"
       )
-    self.__name__ = ", ".join(augment.__name__ for augment in augments)
-    self.side = augments[0].side
-    self.on_batches = any(augment.on_batches for augment in augments)
+    super().__init__(
+      ", ".join(augment.__name__ for augment in augments),
+      augments[0].side,
+      on_batches=any(augment.on_batches for augment in augments),
+    )
     self._augments = augments
 
   @tf.autograph.experimental.do_not_convert
   def __call__(self, images: Any, *rest: Any, seed: Any) -> Any:
-    """Augments, as a single `Augmentation` does."""
+    """Augments, as said of `Augmentation`."""
     seed = checked_stateless_seed(seed)
     examples = (images, *rest)
     for position, augment in enumerate(self._augments):
