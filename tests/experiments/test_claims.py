@@ -24,6 +24,7 @@ RECORDED = [
     "lm1b/spoken",
     "lm1b/shuffled_wider",
     "common_crawl/written",
+    "ssd/scenes",
   )
 ]
 

@@ -25,6 +25,7 @@ SHOWN = [
   ("fashion/final.jsonl", ()),
   ("lm1b/spoken.jsonl,lm1b/shuffled_wider.jsonl", (4.3, 4.2, 4.1)),
   ("common_crawl/written.jsonl", (4.1, 4.0, 3.9)),
+  ("ssd/scenes.jsonl", (0.3, 0.4, 0.45)),
   ("schedules.jsonl", ()),
 ]
 
