@@ -21,6 +21,7 @@ RECORDED = [
     "fashion/shuffled_batches",
     "fashion/ceiling",
     "fashion/final",
+    "fashion_deep/resnet32",
     "lm1b/spoken",
     "lm1b/shuffled_wider",
     "common_crawl/written",

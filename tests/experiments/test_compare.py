@@ -93,7 +93,10 @@ def test_other_settings_do_not_mix_with_what_is_there(finished):
     ("--factor_schedule=4", ["--factor_schedule", "FIRST:LAST", "4"]),
     ("--factor_schedule=4:x", ["--factor_schedule", "4,x"]),
     ("--batch_size=7", ["--learning_rates", "batch_size=7"]),
-    ("--arms=on_stall --implementation=graph", ["--arms", "on_stall", "graph"]),
+    (
+      "--arms=on_stall --implementation=graph",
+      ["--implementation", "on_stall", "graph"],
+    ),
   ],
 )
 def test_a_bad_flag_is_refused_in_one_line(tmp_path, argument, names):

@@ -1,5 +1,7 @@
 """Short forms of the long runs."""
 
+import json
+
 import pytest
 import scripts
 
@@ -8,18 +10,22 @@ from experiments.endurance import kills, models, soak
 MEGABYTES = 2
 
 
-@pytest.mark.parametrize("name", soak.TRANSFORMATIONS)
-def test_elements_leave_neither_memory_nor_threads_behind(native_ops, name):
-  added = soak.elements(name, 100 * soak.STRIDE)
-  assert added["megabytes"] < MEGABYTES
-  assert added["threads"] <= 0
-
-
-@pytest.mark.parametrize("name", soak.TRANSFORMATIONS)
-def test_iterators_leave_neither_memory_nor_threads_behind(native_ops, name):
-  added = soak.iterators(name, 200)
-  assert added["megabytes"] < MEGABYTES
-  assert added["threads"] <= 0
+def test_elements_and_iterators_leave_neither_memory_nor_threads_behind(
+  native_ops, tmp_path
+):
+  # In a process of its own: what the tests before left running grows, too.
+  output = tmp_path / "endurance.jsonl"
+  flags = ["--elements=100000", "--iterators=200", f"--output={output}"]
+  done = scripts.run("experiments.endurance", "--run=soak", *flags)
+  assert done.returncode == 0, done.stderr
+  (line,) = output.read_text().splitlines()
+  figures = json.loads(line)["figures"]
+  assert set(figures) == set(soak.TRANSFORMATIONS)
+  for added in figures.values():
+    assert set(added) == {"100000 elements", "200 iterators"}
+    for growth in added.values():
+      assert growth["megabytes"] < MEGABYTES
+      assert growth["threads"] <= 0
 
 
 def test_elements_that_are_kept_show(monkeypatch):
@@ -67,11 +73,3 @@ def test_a_use_that_differs_from_its_model_is_shown(fake_models):
   fake_models("def test_a(): assert 'use' == 'model'\n")
   with pytest.raises(RuntimeError, match="'use' == 'model'"):
     models.run(5)
-
-
-def test_the_command_line_adds_figures_to_a_file(native_ops, tmp_path):
-  output = tmp_path / "endurance.jsonl"
-  flags = ["--elements=10000", "--iterators=10", f"--output={output}"]
-  done = scripts.run("experiments.endurance", *flags)
-  assert done.returncode == 0, done.stderr
-  assert len(output.read_text().splitlines()) == 1

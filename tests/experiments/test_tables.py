@@ -23,6 +23,7 @@ SHOWN = [
   ("batch_sizes/digits_64.jsonl", ()),
   ("fashion/ceiling.jsonl", (0.84, 0.86, 0.88)),
   ("fashion/final.jsonl", ()),
+  ("fashion_deep/resnet32.jsonl", (0.75, 0.78, 0.8)),
   ("lm1b/spoken.jsonl,lm1b/shuffled_wider.jsonl", (4.3, 4.2, 4.1)),
   ("common_crawl/written.jsonl", (4.1, 4.0, 3.9)),
   ("ssd/scenes.jsonl", (0.3, 0.4, 0.45)),
