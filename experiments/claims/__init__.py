@@ -70,6 +70,18 @@ def judge(recorded):
   return [rule(recorded) for rule in _CLAIMS]
 
 
+def overview(groups):
+  """Returns the answers as a table in Markdown, a column per `Recorded`."""
+  rows = zip(*(judge(recorded) for recorded in groups))
+  return table(
+    ("claim", *(recorded.name for recorded in groups)),
+    [
+      (f"{number}. {row[0].claim}", *(verdict.answer for verdict in row))
+      for number, row in enumerate(rows, 1)
+    ],
+  )
+
+
 def markdown(recorded):
   """Returns the verdicts as a table in Markdown, under whose they are."""
   verdicts = table(

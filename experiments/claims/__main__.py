@@ -1,4 +1,4 @@
-"""Prints the verdicts on recorded runs as tables in Markdown.
+"""Prints the verdicts on recorded runs as tables in Markdown: all, then each.
 
 python -m experiments.claims --results=a.jsonl,b.jsonl
 """
@@ -19,14 +19,11 @@ _RESULTS = flags.DEFINE_list(
 
 def main():
   with command_line.refusing_in_one_line():
-    tables = _judge()
-  print("\n".join(tables), end="")
-
-
-def _judge():
-  with command_line.blaming("results", OSError):
-    finished = comparisons.load(_RESULTS.value)
-  return [claims.markdown(recorded) for recorded in claims.group(finished)]
+    with command_line.blaming("results", OSError):
+      finished = comparisons.load(_RESULTS.value)
+    groups = claims.group(finished)
+    tables = [claims.markdown(recorded) for recorded in groups]
+  print("\n".join([f"{claims.overview(groups)}\n", *tables]), end="")
 
 
 if __name__ == "__main__":

@@ -37,12 +37,17 @@ class Recorded:
     return self.runs[0]["settings"]
 
   @property
-  def title(self):
-    """What was trained, with what, how often."""
+  def name(self):
+    """What was trained, with what."""
     return (
       f"{self.settings['workload']} {self.settings['preset']}, TensorFlow "
-      f"{self.runs[0]['environment'].get('tensorflow')}, {len(self.runs)} runs:"
+      f"{self.runs[0]['environment'].get('tensorflow')}"
     )
+
+  @property
+  def title(self):
+    """The same, and how often."""
+    return f"{self.name}, {len(self.runs)} runs:"
 
   def is_of(self, workload):
     """Whether these are runs of a workload at the size of the paper."""

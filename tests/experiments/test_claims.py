@@ -324,9 +324,29 @@ def test_workloads_and_versions_are_judged_apart(make_record):
   ]
 
 
+def test_the_overview_has_a_column_of_answers_for_every_training(runs):
+  finished = [
+    *runs("baseline", 1000),
+    *runs("after_decode", 300),
+    *runs("after_batch", 500),
+    *runs("baseline", 1000, preset="fashion"),
+  ]
+  header, _, first, *others = claims.overview(
+    claims.group(finished)
+  ).splitlines()
+  assert header == (
+    "| claim | resnet32_cifar10 small, TensorFlow 2.21.0"
+    " | resnet32_cifar10 fashion, TensorFlow 2.21.0 |"
+  )
+  assert first.startswith("| 1. Every placement")
+  assert first.endswith(f"| {HOLDS} | {UNTESTED} |")
+  assert len(others) == 6
+
+
 def test_the_readme_shows_what_the_records_say():
   recorded = claims.group(comparisons.load(ROOT / path for path in RECORDED))
   readme = (ROOT / "experiments" / "README.md").read_text()
+  assert claims.overview(recorded) in readme
   for one in recorded:
     assert claims.markdown(one).split("\n\n")[1] in readme
 
