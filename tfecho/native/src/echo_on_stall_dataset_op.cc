@@ -199,7 +199,7 @@ class EchoOnStallDatasetOp::Dataset::Iterator
         ReadScalarWithin(reader, prefix(), kEnded, 0, 1, &ended));
     state.ended = ended;
     TF_RETURN_IF_ERROR(ReadScalarWithin(reader, prefix(), kArrivals, 0,
-                                        kMaxInt64, &state.arrivals));
+                                        kMaxInt64 / 2, &state.arrivals));
     TF_RETURN_IF_ERROR(RestoreFresh(ctx, reader, &state));
     TF_RETURN_IF_ERROR(RestoreKept(ctx, reader, &state));
     queue_.Restore(std::move(state));
