@@ -141,6 +141,8 @@ FORGERIES = [
   ("echo on stall", 4, {"num_fresh": 3}, "num_fresh is 3, outside of 0 to 2"),
   ("echo on stall", 4, {"kept0_emitted": 4}, "outside of 1 to 3"),
   ("echo on stall", 4, {"kept0_arrival": 2**40}, "kept0_arrival is"),
+  # One more would be more than the type holds.
+  ("echo on stall", 4, {"arrivals": INT64[1]}, "arrivals is"),
 ]
 
 
