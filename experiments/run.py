@@ -141,16 +141,7 @@ def main():
     }
     with command_line.blaming("length"):  # As `train` would, but in one line.
       plan["learning_rate"].on(plan["timeline"].lasting(plan["length"]))
-    settings = {
-      "workload": workload.name,
-      "preset": workload.preset,
-      "augmentation": workload_flags.AUGMENTATION.value,
-      "arm": str(arm),
-      "implementation": implementation,
-      "service_echo": service_echo,
-      **how.to_dict(),
-      **{flag.name: flag.value for flag in _REMEMBERED},
-    }
+    settings = _settings(workload, arm, implementation, how, service_echo)
     output_dir = _output_dir(settings)
     _check_not_begun(output_dir, how, service_echo)
     keras.utils.set_random_seed(_SEED.value)  # The order depends on it.
@@ -217,6 +208,20 @@ def _batch_size(workload):
 
 
 # --- Where it goes ------------------------------------------------------------
+
+
+def _settings(workload, arm, implementation, how, service_echo):
+  """What makes a training this one; another can't go on with it."""
+  return {
+    "workload": workload.name,
+    "preset": workload.preset,
+    "augmentation": workload_flags.AUGMENTATION.value,
+    "arm": str(arm),
+    "implementation": implementation,
+    "service_echo": service_echo,
+    **how.to_dict(),
+    **{flag.name: flag.value for flag in _REMEMBERED},
+  }
 
 
 def _output_dir(settings):

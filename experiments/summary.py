@@ -235,9 +235,10 @@ def seconds_to_last_target(runs):
   """
   target = runs[0]["settings"]["targets"][-1]
   seeds = Seeds.to_target(runs, target, column="seconds")
+  before = [_first_wait(run) for run in runs]
   return Seeds(
-    tuple(map(sum, zip(seeds.values, map(_first_wait, runs)))),
-    tuple(map(sum, zip(seeds.ends, map(_first_wait, runs)))),
+    tuple(value + first for value, first in zip(seeds.values, before)),
+    tuple(end + first for end, first in zip(seeds.ends, before)),
   )
 
 

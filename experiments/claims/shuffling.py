@@ -11,7 +11,6 @@ from experiments.claims.evidence import (
   told_target,
 )
 from experiments.seeds import Seeds
-from experiments.sweeps import BUFFERS
 
 CLAIM = (
   "A shuffle buffer behind the echo repairs most of the damage; larger is "
@@ -23,7 +22,7 @@ _MOST = 0.5
 def judge(recorded):
   """Returns the verdict, over all sizes of the buffer, none being one."""
   repairs, grows, found = Tally(), Tally(), []
-  for sweep in BUFFERS.of(recorded.to_target):
+  for sweep in sweeps.BUFFERS.of(recorded.to_target):
     runs = [run for comparison in sweep for run in comparison.runs]
     target = told_target(runs)
     for arm, line in _needed(sweep, target).items():
