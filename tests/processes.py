@@ -2,7 +2,8 @@
 
   reports = run_workers("sharded_workers.py", pattern, folder=tmp_path)
 
-What they print goes to files, which are shown if one of them fails.
+What they print goes to files, which are shown if one of them fails. Errors have
+a file of their own: gRPC logs there whenever it likes, in the midst of a line.
 """
 
 import contextlib
@@ -24,18 +25,18 @@ ATTEMPTS = 3
 
 
 class Process:
-  """A Python process whose output goes to a file.
+  """A Python process whose output goes to files.
 
   Attributes:
     name: what to call it in errors.
-    log: the file.
   """
 
   def __init__(self, *arguments, name, folder, **variables):
     """Starts `python *arguments`, with further environment variables."""
     self.name = name
-    self.log = pathlib.Path(folder, f"{name}.log")
-    with self.log.open("w") as log:
+    self._output = pathlib.Path(folder, f"{name}.out")
+    self._errors = pathlib.Path(folder, f"{name}.err")
+    with self._output.open("w") as output, self._errors.open("w") as errors:
       self._process = subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         env={
@@ -46,8 +47,8 @@ class Process:
           **variables,
         },
         stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
+        stdout=output,
+        stderr=errors,
       )
 
   @property
@@ -60,7 +61,12 @@ class Process:
     return self._process.poll()
 
   def output(self):
-    return self.log.read_text(errors="replace")
+    """What it has printed."""
+    return self._output.read_text(errors="replace")
+
+  def everything(self):
+    """What it has printed, and then the errors and the log."""
+    return self.output() + self._errors.read_text(errors="replace")
 
   def wait_for(self, text):
     """Returns the output as soon as `text` is a part of it."""
@@ -70,7 +76,9 @@ class Process:
       if text in output:
         return output
       if ended or time.monotonic() > deadline:
-        raise AssertionError(f"{self.name} never said {text!r}:\n{output}")
+        raise AssertionError(
+          f"{self.name} never said {text!r}:\n{self.everything()}"
+        )
       time.sleep(0.05)
 
   def wait(self):
@@ -78,7 +86,7 @@ class Process:
     try:
       return self._process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
-      raise AssertionError(f"{self.name} hangs:\n{self.output()}") from None
+      raise AssertionError(f"{self.name} hangs:\n{self.everything()}") from None
 
   def kill(self):
     """Ends it at once, as a machine does that loses its power."""
@@ -106,12 +114,16 @@ def run_workers(script, *arguments, folder, count=2):
   for _ in range(ATTEMPTS):
     with ended(_start_workers(script, arguments, folder, count)) as workers:
       statuses = _wait_for_all(workers)
-      outputs = [worker.output() for worker in workers]
     if not any(statuses):
-      return [json.loads(output.splitlines()[-1]) for output in outputs]
-    if not any(PORT_IS_TAKEN in output for output in outputs):
+      return [_last_line(worker.output()) for worker in workers]
+    everything = [worker.everything() for worker in workers]
+    if not any(PORT_IS_TAKEN in text for text in everything):
       break
-  raise AssertionError("\n".join([f"ended with {statuses}", *outputs]))
+  raise AssertionError("\n".join([f"ended with {statuses}", *everything]))
+
+
+def _last_line(output):
+  return json.loads(output.splitlines()[-1])
 
 
 def free_ports(count):

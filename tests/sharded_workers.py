@@ -134,7 +134,7 @@ def report(name, strategy, distribute, folder):
 def main(folder):
   strategy = tf.distribute.MultiWorkerMirroredStrategy()
   folder = pathlib.Path(folder, str(strategy.cluster_resolver.task_id))
-  folder.mkdir()
+  folder.mkdir(exist_ok=True)  # An attempt before may have made it.
   ways = {**BY_TENSORFLOW, **BY_PIPELINE}
   reports = {
     name: report(name, strategy, distribute, folder)

@@ -114,7 +114,7 @@ def main(folder):
   worker = strategy.cluster_resolver.task_id
   shard = {"num_shards": 2, "shard_index": worker}
   folder = pathlib.Path(folder, str(worker))
-  folder.mkdir()
+  folder.mkdir(exist_ok=True)  # An attempt before may have made it.
   files = tf.data.Dataset.from_tensor_slices(write_records(folder, RECORDS))
   records = files.interleave(tf.data.TFRecordDataset, cycle_length=1)
   records = records.apply(tf.data.experimental.assert_cardinality(EXAMPLES))

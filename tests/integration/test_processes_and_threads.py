@@ -69,5 +69,5 @@ def test_a_process_made_after_the_import_echoes(
   )
   parent = Process(script, name="parent", folder=tmp_path)
   with ended([parent]):
-    assert parent.wait() == 0, parent.output()
+    assert parent.wait() == 0, parent.everything()
   assert parent.output().splitlines()[-2:] == ["[0, 0, 1, 1, 2, 2]", "0"]

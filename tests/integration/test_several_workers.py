@@ -78,7 +78,7 @@ def test_a_loop_of_ones_own_trains_and_counts_for_all_workers(
     folder=tmp_path,
   )
   with ended([loop]):
-    assert loop.wait() == 0, loop.output()
+    assert loop.wait() == 0, loop.everything()
   *used, total = re.findall(
     r"^(?:worker \d|together): ([\d,]+)", loop.output(), re.MULTILINE
   )
