@@ -10,6 +10,10 @@ for comparison in split(finished, "target"):
 A comparison of several batch sizes or buffers is recorded as several files, one
 value of the flag each, and read together here. A baseline, which has no buffer,
 needs to be recorded with one of them only.
+
+Nor need the processor be the same: it decides how long a run takes, and how it
+rounds, which is one more thing that is left to chance. Where runs of several
+were timed behind a slow upstream, each of them is a comparison of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from experiments.arms import Arm
 from experiments.seeds import FIRST_TUNING_SEED
 
 BUFFER = "echo_buffer"
+_PROCESSOR = "cpu"
+
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
@@ -112,18 +118,15 @@ def split(finished, measure):
   Raises:
     ValueError: If runs that are alike had different learning rates.
   """
-  groups = collections.defaultdict(list)
+  alike = collections.defaultdict(list)
   for run in finished:
     if run["settings"]["measure"] == measure:
-      groups[_freeze(_conditions(run))].append(run)
-  conditions = [_conditions(runs[0]) for runs in groups.values()]
-  names = differing(conditions)
-  for runs in groups.values():
+      alike[_freeze(_conditions(run))].append(run)
+  groups = [group for runs in alike.values() for group in _of_one_pace(runs)]
+  names = differing([conditions for conditions, _ in groups])
+  for _, runs in groups:
     _check_learning_rates(runs)
-  found = [
-    Comparison(common, names, runs)
-    for common, runs in zip(conditions, groups.values())
-  ]
+  found = [Comparison(conditions, names, runs) for conditions, runs in groups]
   return [
     dataclasses.replace(one, runs=one.runs + _baseline_of_others(one, found))
     for one in found
@@ -165,9 +168,36 @@ def _arm(run):
   return records.settings_of(run).arm
 
 
+def processors(runs):
+  """Returns the names of the processors that runs were made on, each once."""
+  return tuple(
+    dict.fromkeys(str(run["environment"].get(_PROCESSOR)) for run in runs)
+  )
+
+
+def versions(run):
+  """Returns what a run was made under, but for the processor."""
+  return {n: v for n, v in run["environment"].items() if n != _PROCESSOR}
+
+
+def _of_one_pace(runs):
+  """Conditions and runs: of all that are alike, or of each processor."""
+  timed = [run for run in runs if not records.settings_of(run).is_fast]
+  if len(processors(timed)) < 2:
+    return [(_conditions(runs[0]), runs)]
+  return [
+    (
+      {**_conditions(runs[0]), _PROCESSOR: processor},
+      [run for run in runs if processors([run]) == (processor,)],
+    )
+    for processor in processors(runs)
+  ]
+
+
 def _identity(record):
-  settings = records.settings_of(record).to_dict()
-  return _freeze({"settings": settings, "under": record["environment"]})
+  settings = records.settings_of(record)
+  under = versions(record) if settings.is_fast else record["environment"]
+  return _freeze({"settings": settings.to_dict(), "under": under})
 
 
 def _conditions(run):
@@ -177,7 +207,7 @@ def _conditions(run):
   kept = {name: v for name, v in settings.items() if name not in free}
   # By the names of their flags: which of several differs has to be told.
   training = kept.pop("training")
-  return {**kept, **training, **run["environment"]}
+  return {**kept, **training, **versions(run)}
 
 
 def _freeze(fields):

@@ -44,7 +44,7 @@ _CLAIMS = (
 
 
 def group(finished):
-  """Returns a `Recorded` per workload, preset and environment.
+  """Returns a `Recorded` per workload, preset and versions.
 
   Args:
     finished: List of records, each run once.
@@ -52,7 +52,7 @@ def group(finished):
   groups = {}
   for run in finished:
     settings = run["settings"]
-    under = sorted(run["environment"].items())
+    under = sorted(comparisons.versions(run).items())
     key = settings["workload"], settings["preset"], str(under)
     groups.setdefault(key, []).append(run)
   return [

@@ -19,7 +19,7 @@ MIN_SEEDS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Recorded:
-  """The runs on one workload, on one machine.
+  """The runs on one workload, made by the same versions.
 
   Attributes:
     runs: Their records.

@@ -146,7 +146,7 @@ def explain(figure, shown, *, how=_MEDIANS):
   """
   lines = [
     _who(shown),
-    f"{_when(shown)}{_by_which_code(shown)}, every one shown; {how}",
+    f"{_when(shown)}{_by_what(shown)}, every one shown; {how}",
   ]
   figure.supxlabel("\n".join(lines), fontsize=6.5, color="gray")
 
@@ -170,11 +170,13 @@ def _who(shown):
   )
 
 
-def _by_which_code(shown):
-  """The revisions that recorded the runs, if they are several."""
+def _by_what(shown):
+  """The code and the processors that the runs are of, if they are several."""
   runs = [run for comparison in shown for run in comparison.runs]
-  names = dict.fromkeys(run.get("revision") or "unknown" for run in runs)
-  return f", by code {'/'.join(names)}" if len(names) > 1 else ""
+  code = dict.fromkeys(run.get("revision") or "unknown" for run in runs)
+  made = {"by code": code, "on": comparisons.processors(runs)}
+  several = {how: names for how, names in made.items() if len(names) > 1}
+  return "".join(f", {how} {'/'.join(n)}" for how, n in several.items())
 
 
 def _when(shown):

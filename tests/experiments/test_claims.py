@@ -315,10 +315,12 @@ def test_what_ended_too_early_to_tell_is_judged_by_an_easier_target(
 def test_workloads_and_versions_are_judged_apart(make_record):
   older = make_record()
   older["environment"] = {**older["environment"], "tensorflow": "2.15.1"}
-  finished = [make_record(), make_record(preset="fashion"), older]
+  elsewhere = make_record(seed=1)
+  elsewhere["environment"] = {**elsewhere["environment"], "cpu": "other"}
+  finished = [make_record(), make_record(preset="fashion"), older, elsewhere]
   titles = [recorded.title for recorded in claims.group(finished)]
   assert titles == [
-    "resnet32_cifar10 small, TensorFlow 2.21.0, 1 runs:",
+    "resnet32_cifar10 small, TensorFlow 2.21.0, 2 runs:",
     "resnet32_cifar10 fashion, TensorFlow 2.21.0, 1 runs:",
     "resnet32_cifar10 small, TensorFlow 2.15.1, 1 runs:",
   ]

@@ -72,6 +72,31 @@ def test_other_versions_are_another_comparison(make_record):
   ]
 
 
+def test_runs_of_several_processors_compare(make_record):
+  finished = [make_record(), _made_under(make_record(seed=1), cpu="other")]
+  (one,) = comparisons.split(finished, "target")
+  assert one.runs == finished
+  assert comparisons.processors(one.runs) == ("test", "other")
+
+
+def test_seconds_of_several_processors_do_not_compare(make_record):
+  def timed(**changed):
+    return make_record(upstream_ms=2.0, **changed)
+
+  finished = [
+    make_record(),
+    timed(),
+    _made_under(make_record("after_batch"), cpu="other"),
+    _made_under(timed(seed=1), cpu="other"),
+  ]
+  found = comparisons.split(finished, "target")
+  assert [one.runs for one in found] == [finished[:2], finished[2:]]
+  assert [one.name for one in found] == ["cpu=test", "cpu=other"]
+  # Those of one compare with what was not timed, wherever that was made.
+  (one,) = comparisons.split(finished[:3], "target")
+  assert one.runs == finished[:3]
+
+
 def test_a_record_that_lacks_a_setting_has_the_value_that_was_meant(
   make_record,
 ):
@@ -111,6 +136,18 @@ def test_a_run_that_is_in_two_files_counts_once_and_is_told(
   with caplog.at_level(logging.WARNING):
     assert comparisons.load(paths) == [first]
   assert "b: 1 runs are recorded twice" in caplog.text
+
+
+@pytest.mark.parametrize("upstream_ms, count", [(0.0, 1), (2.0, 2)])
+def test_a_run_on_another_processor_is_the_same_one_unless_it_is_timed(
+  make_record, tmp_path, upstream_ms, count
+):
+  run = make_record(upstream_ms=upstream_ms)
+  paths = [
+    _write(tmp_path / "a", run),
+    _write(tmp_path / "b", _made_under(run, cpu="other")),
+  ]
+  assert len(comparisons.load(paths)) == count
 
 
 @pytest.mark.parametrize("broken", ['{"format": 1, "da', "", "null", "{}"])

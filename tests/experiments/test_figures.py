@@ -103,6 +103,16 @@ def test_a_figure_tells_that_its_runs_were_made_by_several_revisions(
     assert ("by code 1a2b/3c4d" in figure.get_supxlabel()) == is_told
 
 
+def test_a_figure_tells_that_its_runs_were_made_on_several_processors(
+  make_record,
+):
+  finished = _runs(make_record, "baseline", [800, 900])
+  finished[1]["environment"] = {**finished[1]["environment"], "cpu": "other"}
+  for runs, is_told in ((finished, True), (finished[:1], False)):
+    figure = figures.draw(runs)["fresh_to_target"]
+    assert (", on test/other" in figure.get_supxlabel()) == is_told
+
+
 @pytest.mark.parametrize("baseline, shown", [(0.6, 0.5), (0.95, 0.9)])
 def test_the_target_is_the_hardest_whose_baseline_has_a_median(
   make_record, baseline, shown
