@@ -21,6 +21,8 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 import hypothesis
 import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
 
 from tfecho import native
 from tfecho.native import compiler
@@ -56,6 +58,17 @@ def pytest_terminal_summary(terminalreporter):
   reasons = collections.Counter(report.longrepr[-1] for report in reports)
   for reason, count in reasons.items():
     terminalreporter.write_line(f"{count} x {reason}")
+
+
+@pytest.fixture(autouse=True)
+def no_seed_of_another_test():
+  """Takes back the seed that a test before has set for all of TensorFlow.
+
+  What has a seed of its own draws otherwise under it, and bounds on chance hold
+  for the draws that they were tried with.
+  """
+  if context.global_seed() is not None:
+    tf.random.set_seed(None)
 
 
 # Session scope: a property test may take it too, since Hypothesis refuses
