@@ -129,11 +129,14 @@ class TestTraining:
   def test_every_call_of_augment_has_another_seed(self):
     pipeline = tfecho.Pipeline(
       RANGE(4),
-      augment=lambda x, seed: tf.random.stateless_uniform([], seed),
+      # Of so many numbers that no two of forty are the same by chance.
+      augment=lambda x, seed: tf.random.stateless_uniform(
+        [], seed, None, None, tf.int64
+      ),
       batch_size=4,
     )
     downstream = measuring._Parts(pipeline).downstream("decode")
-    drawn = {float(x) for batch in downstream.take(10) for x in batch}
+    drawn = {int(x) for batch in downstream.take(10) for x in batch}
     assert len(drawn) == 40
 
   def test_an_upstream_error_surfaces(self):
