@@ -34,6 +34,8 @@ class HttpStore(http.server.ThreadingHTTPServer):
   """
 
   daemon_threads = True
+  # A connection too many would be refused, and tried again a second later.
+  request_queue_size = 100
 
   def __init__(self, objects=()):
     super().__init__(("127.0.0.1", 0), _Handler)

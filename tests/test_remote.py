@@ -1,6 +1,7 @@
 """Files over HTTP: read in parallel, again where it helps, and resumed."""
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -130,15 +131,18 @@ def test_what_cannot_pass_is_an_error_at_once(store, status):
 
 def test_a_store_that_does_not_answer_is_asked_again(store):
   store.faults["7.txt"] = ["hang"]
-  assert impatient(timeout_seconds=0.5)(store.url("7.txt")).numpy() == b"7"
-  assert store.requests == {"7.txt": 2}
+  # On a busy machine an answer may take longer than that, too.
+  read = impatient(timeout_seconds=0.5, attempts=40)
+  assert read(store.url("7.txt")).numpy() == b"7"
+  assert store.requests["7.txt"] >= 2
 
 
 def test_a_store_that_is_not_there_is_an_error_with_the_name():
-  with HttpStore() as store:
-    url = store.url("7.txt")
-  with pytest.raises(READ_ERRORS, match=f"{url}, in 4 attempts"):
-    impatient()(url)
+  with socket.socket() as nobody_listens:  # and nobody else gets its port
+    nobody_listens.bind(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/7.txt"
+    with pytest.raises(READ_ERRORS, match=f"{url}, in 4 attempts"):
+      impatient()(url)
 
 
 def test_an_error_loses_no_other_file(store, urls):
