@@ -1,5 +1,6 @@
 """Damaged, foreign and unsafe libraries are found before they are loaded."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -205,10 +206,24 @@ except native.NativeUnavailableError as error: print(error)
 
 def test_refusals_close_what_they_opened(library):
   library.write_bytes(b"")
-  before = os.listdir("/proc/self/fd")
   with pytest.raises(NeedsBuildError):
     cache.find()
   library.chmod(0o666)
   with pytest.raises(NativeUnavailableError):
     cache.find()
-  assert os.listdir("/proc/self/fd") == before
+  assert open_below(library.parent) == []
+
+
+def test_what_is_open_would_be_seen(library):
+  file = cache.find()
+  assert open_below(library.parent) == [str(library)]
+  os.close(file.descriptor)
+
+
+def open_below(folder):
+  """What this process has open there; elsewhere, others come and go."""
+  found = []
+  for descriptor in os.listdir("/proc/self/fd"):
+    with contextlib.suppress(FileNotFoundError):
+      found.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+  return [path for path in found if path.startswith(f"{folder}/")]
