@@ -14,6 +14,7 @@ SHAPE = (8, 8, 3)
 @pytest.fixture(autouse=True)
 def small_network(monkeypatch):
   """ResNet-8 on images of 8x8 instead of ResNet-32 on images of 32x32."""
+  keras.utils.set_random_seed(0)
   monkeypatch.setattr(training, "IMAGE_SHAPE", SHAPE)
   monkeypatch.setattr(training, "BATCH_SIZE", 4)
   monkeypatch.setattr(

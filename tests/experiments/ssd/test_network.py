@@ -12,6 +12,7 @@ LEVELS = (Level(8, 8, 12, 24, (2,)), Level(4, 16, 24, 40, (2, 3)))
 
 
 def _tiny(classes=3):
+  keras.utils.set_random_seed(0)
   return network.detector(
     64,
     LEVELS,
