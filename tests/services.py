@@ -7,7 +7,8 @@
 """
 
 import tensorflow as tf
-from processes import Process, free_ports
+from ports import free_ports
+from processes import Process
 
 WORKERS = 2
 
