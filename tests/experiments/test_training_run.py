@@ -143,6 +143,7 @@ def test_a_factor_may_fall(make_settings, implementation):
 
   for settings in (constant, falling):
     trained = training_run.run(settings)["counts"]["trained"]
-    # The factor acts on what is some batches ahead of the training.
+    # The factor acts on what is some batches ahead of the training, at most a
+    # dozen, as timing decides: that is 0.22 less. Not falling would be 0.41.
     expected = 64 * settings.batch_size / settings.arm.mean_factor
-    assert trained == pytest.approx(expected, rel=0.2)
+    assert trained == pytest.approx(expected, rel=0.3)
