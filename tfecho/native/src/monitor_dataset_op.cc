@@ -1,6 +1,8 @@
 // Counts and times what passes, and changes nothing.
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +22,12 @@ using namespace tensorflow::data;  // NOLINT
 
 constexpr char kStats[] = "stats";
 constexpr char kTrainer[] = "trainer";
+
+// Of a clock that nobody sets.
+int64_t NowNanos() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
 
 class MonitorDatasetOp : public UnaryDatasetOpKernel {
  public:
@@ -119,11 +127,11 @@ class MonitorDatasetOp::Dataset::Iterator : public DatasetIterator<Dataset> {
   // without asking for another.
   absl::Status Time(IteratorContext* ctx, std::vector<Tensor>* out_tensors,
                     bool* end_of_sequence) {
-    const int64_t asked = EnvTime::NowNanos();
+    const int64_t asked = NowNanos();
     const int64_t served = last_served_.load(std::memory_order_relaxed);
     if (served > 0) tally_.AddConcurrently(Tally::kThinkNanos, asked - served);
     TF_RETURN_IF_ERROR(input_->GetNext(ctx, out_tensors, end_of_sequence));
-    const int64_t now = EnvTime::NowNanos();
+    const int64_t now = NowNanos();
     last_served_.store(now, std::memory_order_relaxed);
     tally_.AddConcurrently(Tally::kWaitNanos, now - asked);
     if (!*end_of_sequence) tally_.AddConcurrently(Tally::kRequests, 1);
