@@ -204,10 +204,13 @@ def test_the_flags_say_where_the_echo_stands(monkeypatch):
     with flagsaver.flagsaver(data_service=f"grpc://{address}"):
       assert service_flags.echo() == "behind"
       assert served.service("behind") == served.Service(address, "behind")
-  for wrong in (address, "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999"):
-    with flagsaver.flagsaver(data_service=wrong):
-      with pytest.raises(ValueError, match=f"--data_service: .* {wrong}: "):
-        service_flags.echo()
+  with socket.socket() as nobody_listens:  # and nobody else gets its port
+    nobody_listens.bind(("127.0.0.1", 0))
+    address = f"127.0.0.1:{nobody_listens.getsockname()[1]}"
+    for wrong in (address, "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999"):
+      with flagsaver.flagsaver(data_service=wrong):
+        with pytest.raises(ValueError, match=f"--data_service: .* {wrong}: "):
+          service_flags.echo()
   with flagsaver.flagsaver(service_echo="workers"):
     with pytest.raises(ValueError, match="--service_echo: must come with"):
       service_flags.echo()
