@@ -11,10 +11,11 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
+
+from ports import free_ports
 
 PATIENCE = 240  # Seconds after which a process has hung.
 
@@ -124,15 +125,6 @@ def run_workers(script, *arguments, folder, count=2):
 
 def _last_line(output):
   return json.loads(output.splitlines()[-1])
-
-
-def free_ports(count):
-  """Ports that nobody uses at the moment."""
-  servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-  ports = [server.getsockname()[1] for server in servers]
-  for server in servers:
-    server.close()
-  return ports
 
 
 def _start_workers(script, arguments, folder, count):
