@@ -146,9 +146,10 @@ def explain(figure, shown, *, how=_MEDIANS):
   """
   lines = [
     _who(shown),
-    f"{_when(shown)}{_by_what(shown)}, every one shown; {how}",
+    f"{_when(shown)}, every one shown; {how}",
+    _by_what(shown),
   ]
-  figure.supxlabel("\n".join(lines), fontsize=6.5, color="gray")
+  figure.supxlabel("\n".join(filter(None, lines)), fontsize=6.5, color="gray")
 
 
 def _who(shown):
@@ -176,7 +177,7 @@ def _by_what(shown):
   code = dict.fromkeys(run.get("revision") or "unknown" for run in runs)
   made = {"by code": code, "on": comparisons.processors(runs)}
   several = {how: names for how, names in made.items() if len(names) > 1}
-  return "".join(f", {how} {'/'.join(n)}" for how, n in several.items())
+  return ", ".join(f"{how} {'/'.join(n)}" for how, n in several.items())
 
 
 def _when(shown):

@@ -110,7 +110,7 @@ def test_a_figure_tells_that_its_runs_were_made_on_several_processors(
   finished[1]["environment"] = {**finished[1]["environment"], "cpu": "other"}
   for runs, is_told in ((finished, True), (finished[:1], False)):
     figure = figures.draw(runs)["fresh_to_target"]
-    assert (", on test/other" in figure.get_supxlabel()) == is_told
+    assert ("\non test/other" in figure.get_supxlabel()) == is_told
 
 
 @pytest.mark.parametrize("baseline, shown", [(0.6, 0.5), (0.95, 0.9)])
