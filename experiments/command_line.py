@@ -7,12 +7,14 @@ import sys
 from absl import app, flags, logging
 
 
-def run(main):
+def run(main, *, goes_on=lambda: False):
   """Runs `main` as `absl.app.run` does, without arguments.
 
   Args:
     main: Called without arguments once the flags are parsed. What it has
       finished must survive an interrupt.
+    goes_on: Called if it is interrupted: whether the same command then goes on
+      where it was.
   """
   # Like Ctrl-C: leaves through `finally`, so that no worker stays behind.
   signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -21,7 +23,8 @@ def run(main):
     try:
       main()
     except KeyboardInterrupt:
-      print("interrupted: the same command goes on from here", file=sys.stderr)
+      how = ": the same command goes on from here" if goes_on() else ""
+      print(f"interrupted{how}", file=sys.stderr)
       sys.exit(128 + signal.SIGINT)
 
   app.run(interruptible, flags_parser=_parse)

@@ -55,6 +55,11 @@ _OF_A_MEASURE = (
 _FIELDS = ("format", "date", "environment", "settings")
 _RESULTS = ("metric", "counts", "curve")
 
+# The columns of a curve, a value for each evaluation, which seconds include. The
+# last ones are among the counts.
+COLUMNS = ("step", "read", "consumed", "trained", "seconds", "metric")
+_COUNTS = (*COLUMNS, "emitted", "distinct_share", "wait_seconds")
+
 
 def make(settings, environment, result):
   """Returns the record of a finished run, ready for JSON."""
@@ -223,11 +228,24 @@ def _parse(line, path, number):
     for name in _FIELDS + _RESULTS:
       record[name]
     settings_of(record)
-    return _without_nulls(record)
+    record = _without_nulls(record)
+    _check_numbers(record["counts"], record["curve"])
+    return record
   except (ValueError, TypeError, KeyError) as error:
     raise ValueError(
       f"{path}:{number}: not the record of a run: {error!r}"
     ) from error
+
+
+def _check_numbers(counts, curve):
+  """Refuses what a figure would stumble over later, with no line to name."""
+  columns = [curve[name] for name in COLUMNS]
+  if len(set(map(len, columns))) > 1:
+    raise ValueError("its curve has columns of several lengths")
+  found = [counts[name] for name in _COUNTS] + sum(columns, [])
+  for value in found:
+    if not isinstance(value, (int, float)):
+      raise ValueError(f"has {value!r} where a number belongs")
 
 
 def _with_nulls(record):

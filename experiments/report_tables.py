@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from experiments import curves, pacing, records, summary
+from experiments import arms, curves, pacing, records, summary
 from experiments.formatting import number, spread, times
 from experiments.learning_rates import of_run
 from experiments.store import runs as stored_runs
@@ -64,14 +64,14 @@ def learning_rates(finished, rates):
   runs = map(records.settings_of, summary.in_order(finished))
   by_arm = {(run.measure, run.arm): run for run in runs}
   return Table(
-    title="Learning rates, tuned for every arm by itself",
+    title="Learning rates, and the search that each is from",
     header=("arm", "measure", "learning rate", "what each that was tried gave"),
     rows=[
       (
         str(run.arm),
         run.measure,
         f"{run.learning_rate:g}",
-        _tried(of_run(rates, run)),
+        _tried(of_run(rates, run), run.arm),
       )
       for run in by_arm.values()
     ],
@@ -311,11 +311,16 @@ def _stored_table(finished):
   )
 
 
-def _tried(entry):
+def _tried(entry, arm):
+  """What each rate gave, and to which arm, if it is that of another one."""
   trials = entry and entry.get("trials")
   if not trials:
     return "-"
-  return "; ".join(f"{rate}: {_gave(value)}" for rate, value in trials.items())
+  tuned = arms.parse(entry["kind"], entry["factor"])
+  of_another = "" if tuned == arm else f"as {tuned}: "
+  return of_another + "; ".join(
+    f"{rate}: {_gave(value)}" for rate, value in trials.items()
+  )
 
 
 def _gave(value):

@@ -42,7 +42,13 @@ from experiments.environment import environment
 from experiments.evaluating import Evaluation
 from experiments.store import url_flag
 from experiments.training_progress import TrainingProgress
-from tfecho.training import BackupAndRestore, Duration, Timeline, train
+from tfecho.training import (
+  BackupAndRestore,
+  Duration,
+  Timeline,
+  preflight,
+  train,
+)
 
 flags.adopt_module_key_flags(workload_flags)
 flags.adopt_module_key_flags(batch_size_flag)
@@ -139,8 +145,7 @@ def main():
       "timeline": _timeline(workload, arm),
       **how.options(),
     }
-    with command_line.blaming("length"):  # As `train` would, but in one line.
-      plan["learning_rate"].on(plan["timeline"].lasting(plan["length"]))
+    _check_schedule(plan)
     settings = _settings(workload, arm, implementation, how, service_echo)
     output_dir = _output_dir(settings)
     _check_not_begun(output_dir, how, service_echo)
@@ -167,6 +172,14 @@ def main():
     **plan,
   )
   _write(result, output_dir)
+
+
+def _check_schedule(plan):
+  """As `train` would, but in one line."""
+  with command_line.blaming("length"):
+    timeline = plan["timeline"].lasting(plan["length"])
+    steps = timeline.steps(plan["length"])
+    preflight.check_schedule(plan["learning_rate"].on(timeline), steps)
 
 
 def _duration(flag, default=None):
@@ -232,7 +245,9 @@ def _output_dir(settings):
     raise ValueError(f"--output_dir: {path} has a training that is over")
   known = path / _SETTINGS
   if known.exists():
-    _check_same(json.loads(known.read_text()), settings, path)
+    with command_line.blaming(f"output_dir: {known}"):
+      recorded = json.loads(known.read_text())
+    _check_same(recorded, settings, path)
   return path
 
 
@@ -259,6 +274,12 @@ def _check_not_begun(output_dir, how, service_echo):
     "no backups are made with --strategy or --data_service: the training can't"
     " go on if it is interrupted"
   )
+
+
+def _goes_on():
+  """Whether the training that the flags ask for can be taken up again."""
+  service = service_flags.DATA_SERVICE.value
+  return _has_backups(training_flags.settings(), service)
 
 
 def _has_backups(how, service_echo):
@@ -319,4 +340,4 @@ def _batches(workload, arm, implementation, service_echo):
 
 
 if __name__ == "__main__":
-  command_line.run(main)
+  command_line.run(main, goes_on=_goes_on)

@@ -19,6 +19,7 @@ from experiments import curves, feeding, workloads
 from experiments.counting import FreshCounter
 from experiments.evaluating import Evaluation
 from experiments.feed_log import FeedLog
+from experiments.records import COLUMNS
 from experiments.store import objects, process
 from experiments.upstream import Upstream
 from tfecho.training import (
@@ -33,9 +34,6 @@ from tfecho.training import (
 # since jitter within a batch evens out before anyone waits for it.
 _SPELL = 256
 
-# What is known at each evaluation, one list each; seconds include evaluations.
-COLUMNS = ("step", "read", "consumed", "trained", "seconds", "metric")
-
 
 def run(settings, *, on_evaluation=lambda step, metric: None):
   """Trains once.
@@ -47,7 +45,7 @@ def run(settings, *, on_evaluation=lambda step, metric: None):
   Returns:
     A dict that JSON can hold: `metric`, its name and direction, `counts` of the
     whole run, those of the store included if there is one, and `curve` (see
-    `COLUMNS`), which says where a target was `curves.reached`.
+    `records.COLUMNS`), which says where a target was `curves.reached`.
   """
   # Before there are any datasets: their seeds depend on the global one.
   keras.utils.set_random_seed(settings.seed)

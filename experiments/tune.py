@@ -250,4 +250,4 @@ def _open_trials(trials):
 
 
 if __name__ == "__main__":
-  command_line.run(main)
+  command_line.run(main, goes_on=lambda: True)

@@ -53,10 +53,9 @@ def load(name, split, features, *, encoded=()):
 
   Raises:
     ValueError: If the data set is not there; the message has the command that
-      prepares it.
+      prepares it. If TensorFlow Datasets is not installed.
   """
-  import tensorflow_datasets as tfds  # which there is none of for Python 3.9
-
+  tfds = _tfds()
   decoders = tfds.decode.PartialDecoding(
     dict.fromkeys(features, True),
     decoders=dict.fromkeys(encoded, tfds.decode.SkipDecoding()),
@@ -100,6 +99,17 @@ def beside(folder):
   if "://" not in directory():
     return pathlib.Path(directory(), folder)
   return cache.folder() / folder / urllib.parse.quote(directory(), safe="")
+
+
+def _tfds():
+  try:
+    import tensorflow_datasets
+  except ImportError as error:
+    raise ValueError(
+      "TensorFlow Datasets is not on this machine: install it with"
+      " `pip install tensorflow-datasets`, which needs Python 3.10"
+    ) from error
+  return tensorflow_datasets
 
 
 def _deterministic():

@@ -7,10 +7,11 @@ figures.save(figures.draw(finished), output_dir)
   python -m experiments.figures --results=a.jsonl,b.jsonl --output_dir=figures
   python -m experiments.figures --stall=stall.json --output_dir=figures
 
-Every figure shows all seeds, medians with their bootstrap intervals, and, as
-hollow triangles, how far those runs got that missed what is drawn. Below it
-stands under which conditions the runs were made. Runs that differ in more than
-their arm never share a figure, except in one over what they differ in.
+Every figure shows all seeds, medians with their bootstrap intervals, which
+whole curves have none of, and, as hollow triangles, how far those runs got that
+missed what is drawn. Below it stands under which conditions the runs were made.
+Runs that differ in more than their arm never share a figure, except in one over
+what they differ in.
 """
 
 from __future__ import annotations

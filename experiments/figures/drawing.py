@@ -10,13 +10,15 @@ explain(figure, [comparison])
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import math
 
 import matplotlib
 from matplotlib import figure as mpl_figure
 from matplotlib import ticker
 
-from experiments import arms, comparisons, intervals
+from experiments import arms, comparisons, intervals, records
 
 _WIDTH = 7.0  # inches
 COLORS = matplotlib.colormaps["tab10"].colors
@@ -136,18 +138,26 @@ def add_legend(axes, **options):
     axes.legend(frameon=False, fontsize="small", **options)
 
 
-def explain(figure, shown, *, how=_MEDIANS):
+def explain(figure, shown, *, how=_MEDIANS, is_timed=False):
   """Writes under a figure which runs it shows, and how.
 
   Args:
     figure: The figure.
     shown: The comparisons in it; what they differ in is named.
     how: What is drawn of them besides every run.
+    is_timed: Whether of these it shows the runs behind a slow upstream, in
+      place of the others.
   """
+  runs = [
+    run
+    for comparison in shown
+    for run in comparison.runs
+    if records.settings_of(run).is_fast != is_timed
+  ]
   lines = [
     _who(shown),
-    f"{_when(shown)}, every one shown; {how}",
-    _by_what(shown),
+    f"recorded {_period(runs)}, {_seeds(runs)}, every one shown; {how}",
+    _by_what(runs),
   ]
   figure.supxlabel("\n".join(filter(None, lines)), fontsize=6.5, color="gray")
 
@@ -171,21 +181,28 @@ def _who(shown):
   )
 
 
-def _by_what(shown):
+def _by_what(runs):
   """The code and the processors that the runs are of, if they are several."""
-  runs = [run for comparison in shown for run in comparison.runs]
   code = dict.fromkeys(run.get("revision") or "unknown" for run in runs)
   made = {"by code": code, "on": comparisons.processors(runs)}
   several = {how: names for how, names in made.items() if len(names) > 1}
   return ", ".join(f"{how} {'/'.join(n)}" for how, n in several.items())
 
 
-def _when(shown):
-  runs = [run for c in shown for run in c.runs]
+def _period(runs):
   days = sorted({run["date"][:10] for run in runs})
-  seeds = {run["settings"]["seed"] for run in runs}
-  period = " to ".join(dict.fromkeys([days[0], days[-1]]))
-  return f"recorded {period}, {len(seeds)} seeds"
+  return " to ".join(dict.fromkeys([days[0], days[-1]]))
+
+
+def _seeds(runs):
+  """How many there are of what is drawn, from the fewest to the most."""
+  seeds_of = collections.defaultdict(set)
+  for run in runs:
+    settings = records.settings_of(run)
+    one_of = dataclasses.replace(settings, seed=0)
+    seeds_of[one_of].add(settings.seed)
+  counts = sorted(map(len, seeds_of.values()))
+  return f"{'-'.join(map(str, dict.fromkeys([counts[0], counts[-1]])))} seeds"
 
 
 def _draw_seeds(axes, seeds, marker, color, *, along, is_row=False):

@@ -32,7 +32,7 @@ def draw(comparison):
   axes.set_xlim(left=0)
   name_rows(axes, [name(row) for row in rows])
   add_legend(axes, loc="lower right")
-  explain(figure, [comparison])
+  explain(figure, [comparison], is_timed=True)
   return figure
 
 

@@ -32,7 +32,7 @@ def draw(comparison):
   )
   axes.set_ylim(bottom=0)
   add_legend(axes)
-  explain(figure, [comparison])
+  explain(figure, [comparison], is_timed=True)
   return figure
 
 

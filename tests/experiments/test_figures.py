@@ -401,6 +401,19 @@ def test_every_figure_says_what_its_runs_were_made_with(make_record):
     assert "2 seeds" in text
 
 
+def test_a_figure_says_how_many_seeds_there_are_of_what_it_shows(make_record):
+  drawn = figures.draw(
+    [
+      *_runs(make_record, "baseline", [800, 900, 1000]),
+      *_runs(make_record, "after_batch", [700, 800]),
+      make_record(upstream_ms=2.0),
+      make_record("after_batch", upstream_ms=2.0),
+    ]
+  )
+  for name, count in (("fresh_to_target", "2-3"), ("wall_time", "1")):
+    assert f", {count} seeds, every one" in drawn[name].get_supxlabel()
+
+
 def test_runs_of_other_settings_or_versions_get_figures_of_their_own(
   make_record,
 ):

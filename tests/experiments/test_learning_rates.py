@@ -160,3 +160,21 @@ def test_quasi_random_rates_cover_the_bounds_and_go_on_if_there_are_more():
   first = tune.quasi_random_rates(8, lowest=0.001, highest=0.1)
   assert first == rates[:8]
   assert len(set(rates)) == 16
+
+
+def test_the_rates_in_the_repository_are_what_the_searches_found():
+  for entry in learning_rates.load(learning_rates.DEFAULT_PATH):
+    is_better = min if entry["measure"] == "target" else max
+    trials = entry["trials"]
+    best = is_better(trials, key=trials.get)  # the first, if several are
+    assert entry["learning_rate"] == float(best), entry
+
+
+def test_the_rates_in_the_repository_were_tried_alike_for_every_arm():
+  tried = {}
+  for entry in learning_rates.load(learning_rates.DEFAULT_PATH):
+    of_a_search = {**entry, "learning_rate": None, "trials": None}
+    of_a_search.update(kind=None, factor=None)
+    key = json.dumps(of_a_search, sort_keys=True)
+    tried.setdefault(key, set()).add(tuple(entry["trials"]))
+  assert all(len(grids) == 1 for grids in tried.values()), tried

@@ -1,4 +1,5 @@
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -104,6 +105,14 @@ def test_where_there_are_no_data_the_error_says_how_to_prepare_them(
   with pytest.raises(ValueError, match=message + command.format(tmp_path)):
     prepared.load(name, "train", ["image"])
   assert not list(tmp_path.iterdir())
+
+
+def test_without_tensorflow_datasets_the_error_says_how_to_install_them(
+  monkeypatch,
+):
+  monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+  with pytest.raises(ValueError, match="`pip install tensorflow-datasets`"):
+    prepared.load("cifar10", "train", ["image"])
 
 
 def test_data_are_looked_for_where_tensorflow_datasets_would(monkeypatch):

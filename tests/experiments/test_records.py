@@ -104,6 +104,28 @@ def test_a_line_in_the_middle_that_is_no_record_is_named(
   assert path.read_text() == damaged
 
 
+@pytest.mark.parametrize(
+  "damage, message",
+  [
+    (lambda record: record["counts"].pop("consumed"), "KeyError.'consumed'"),
+    (lambda record: record["curve"].pop("step"), "KeyError.'step'"),
+    (lambda record: record["curve"]["step"].pop(), "of several lengths"),
+    (
+      lambda record: record["curve"].update(seconds=["0.9"] * 3),
+      "has '0.9' where a number belongs",
+    ),
+  ],
+)
+def test_a_record_that_is_damaged_inside_is_named(
+  path, make_record, damage, message
+):
+  record = make_record(seed=1)
+  damage(record)
+  _write(path, make_record(seed=0), record)
+  with pytest.raises(ValueError, match=f"results.jsonl:2: not the .*{message}"):
+    records.load(path)
+
+
 def test_two_processes_do_not_write_to_one_file(path):
   with records.RecordFile(path):
     with pytest.raises(ValueError, match="another process is writing"):

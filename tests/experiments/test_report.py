@@ -110,6 +110,19 @@ def test_the_report_says_how_the_rate_of_each_arm_was_found(finished, tmp_path):
   assert ("after_decode e=4", "target", "0.002", "-") in table.rows
 
 
+def test_the_report_says_whose_rate_an_arm_has_that_was_not_tuned(make_record):
+  trials = {"0.002": 800, "0.004": 900}
+  tuned = {
+    **{"workload": "resnet32_cifar10", "preset": "small", "batch_size": 8},
+    **{"measure": "target", "kind": "after_decode", "factor": 4.0},
+    **{"learning_rate": 0.002, "trials": trials},
+  }
+  runs = [make_record("after_decode", factor) for factor in (4, 8)]
+  own, borrowed = report_tables.learning_rates(runs, [tuned]).rows
+  assert own[-1] == "0.002: 800; 0.004: 900"
+  assert borrowed[-1] == "as after_decode e=4: 0.002: 800; 0.004: 900"
+
+
 def test_only_what_was_measured_is_shown(make_record, tmp_path):
   (table,) = report_tables.tables([make_record(measure="final")])
   assert "cosine" in table.title

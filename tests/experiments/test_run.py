@@ -142,6 +142,10 @@ def test_an_interrupted_training_goes_on_and_takes_no_other_settings(
     ("--echo_buffer=15", "--echo_buffer: must be at least 16, two batches"),
     ("--length=8ba --warmup=9ba", "--length: `warmup` is a part of `total`"),
     (
+      "--length=8ba --schedule=constant --warmup=9ba",
+      "--length: the schedule of the learning rate has `warmup`=9 steps, and",
+    ),
+    (
       "--arm=on_stall --implementation=graph",
       "--implementation: on_stall needs native ops, got 'graph'",
     ),
@@ -158,3 +162,13 @@ def test_a_mistake_is_told_in_one_line(tmp_path, flag, message):
   assert f"error: {message}" in done.stderr
   assert "Traceback" not in done.stderr
   assert not (tmp_path / "settings.json").exists()  # nothing to go on with
+
+
+@pytest.mark.one_stack
+def test_settings_that_cannot_be_read_are_named(tmp_path):
+  settings = tmp_path / "settings.json"
+  settings.write_text("{")
+  done = _run(tmp_path, "--length=8ba")
+  assert done.returncode == 1
+  assert f"error: --output_dir: {settings}: Expecting" in done.stderr
+  assert "Traceback" not in done.stderr
