@@ -55,8 +55,8 @@ _OF_A_MEASURE = (
 _FIELDS = ("format", "date", "environment", "settings")
 _RESULTS = ("metric", "counts", "curve")
 
-# The columns of a curve, a value for each evaluation, which seconds include. The
-# last ones are among the counts.
+# The columns of a curve, a value for each evaluation; what that took is in the
+# seconds. The last values are among the counts.
 COLUMNS = ("step", "read", "consumed", "trained", "seconds", "metric")
 _COUNTS = (*COLUMNS, "emitted", "distinct_share", "wait_seconds")
 
