@@ -1,8 +1,10 @@
 """What holds for every augmentation, on either side."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from backends import needs_tensorflow
 
 from tfecho.training import augmentation
 
@@ -12,13 +14,17 @@ SEEDS = [(0, n) for n in range(12)]
 
 for_each = pytest.mark.parametrize("name", SINGLE)
 for_each_random = pytest.mark.parametrize("name", RANDOM)
-on_both_sides = pytest.mark.parametrize("side", augmentation.SIDES)
+on_both_sides = pytest.mark.parametrize(
+  "side", ["host", pytest.param("device", marks=needs_tensorflow)]
+)
 
 
 def test_the_names_are_these():
   assert augmentation.NAMES == (*SINGLE, "mixup", "cutmix")
+  assert augmentation.SIDES == ("host", "device")
 
 
+@needs_tensorflow
 @for_each
 def test_host_and_device_compute_the_same(name, noise):
   host, device = (
@@ -141,11 +147,20 @@ class TestChain:
     images, labels = augment(noise, tf.eye(8), seed=(1, 2))
     assert images.shape == noise.shape and labels.shape == (8, 8)
 
+  @needs_tensorflow
   def test_sides_can_not_be_mixed(self):
     both = [augmentation.get("none", side=side) for side in augmentation.SIDES]
     for wrong in (both, [], [abs]):
       with pytest.raises(ValueError, match="`augments` must be .* one side"):
         augmentation.chain(*wrong)
+
+
+def test_the_device_side_needs_tensorflow(monkeypatch):
+  monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+  augmentation.get("rand")
+  message = '`side`="device" needs .* this is \'jax\': leave `side` out'
+  with pytest.raises(ValueError, match=message):
+    augmentation.get("rand", side="device")
 
 
 class TestBadArguments:

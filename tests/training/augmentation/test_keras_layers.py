@@ -4,9 +4,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from backends import needs_tensorflow
 
 from tfecho.training import augmentation
 from tfecho.training.augmentation import colour, geometry, keras_layers
+
+pytestmark = needs_tensorflow
 
 NEAREST = {
   "fill_mode": "constant", "fill_value": 128.0, "interpolation": "nearest",
@@ -233,10 +236,3 @@ def test_where_keras_has_no_layer_ours_augments_and_the_log_says_so(
     for each in (augment, augmentation.get(name))
   ]
   np.testing.assert_array_equal(*results)
-
-
-def test_the_device_side_needs_tensorflow(monkeypatch):
-  monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
-  augmentation.get("rand")
-  with pytest.raises(ValueError, match='`side`="device" needs the TensorFlow'):
-    augmentation.get("rand", side="device")

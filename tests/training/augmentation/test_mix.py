@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from backends import needs_tensorflow
 from iterators import with_options
 
 import tfecho
@@ -132,6 +133,7 @@ class TestRefusals:
     with pytest.raises(ValueError, match=message):
       pipeline(augmentation.get("rand"))
 
+  @needs_tensorflow
   def test_of_what_is_for_the_device(self):
     mix = augmentation.get("mixup", side="device")
     with pytest.raises(ValueError, match="`mix` is mixup for the device: "):

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+from backends import needs_tensorflow
 from iterators import with_options
 
 import tfecho
@@ -106,6 +107,7 @@ class TestSides:
     text = str(pipeline(augmentation.get("rand")))
     assert "augment  rand, with seeds" in text
 
+  @needs_tensorflow
   @pytest.mark.parametrize("name", augmentation.NAMES)
   def test_a_pipeline_refuses_what_is_for_the_device(self, name):
     augment = augmentation.get(name, side="device")
@@ -113,6 +115,7 @@ class TestSides:
     with pytest.raises(ValueError, match=message):
       pipeline(augment)
 
+  @needs_tensorflow
   def test_mapped_refuses_what_is_for_the_device(self):
     with pytest.raises(ValueError, match="`augment` must be .* for the host"):
       augmentation.mapped(augmentation.get("mixup", side="device"))
@@ -145,6 +148,7 @@ class TestAdvice:
     assert "augment" in advice.measured.stages
     assert set(advice.ratios) == {"decode", "augment", "batch"}
 
+  @needs_tensorflow
   def test_on_the_device_it_is_a_part_of_the_step(self):
     augment = augmentation.get("crop_flip", side="device")
     calls = []

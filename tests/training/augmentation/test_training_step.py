@@ -8,9 +8,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from backends import needs_tensorflow
 
 from tfecho.training import augmentation, optimizers, train
 from tfecho.training.augmentation import training_step
+
+pytestmark = needs_tensorflow
 
 SHAPE, CLASSES = (8, 10, 3), 4
 

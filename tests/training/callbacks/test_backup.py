@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 import resumable_training as training
 import tensorflow as tf
+from backends import needs_tensorflow
 from resumable_training import EPOCHS, EVERY_STEPS, STEPS_PER_EPOCH
 
 import tfecho
 from tfecho.training import BackupAndRestore, EchoFactorSchedule
 from tfecho.training.callbacks.backup_folder import BackupFolder
+
+pytestmark = needs_tensorflow  # Others are refused: test_other_backend.py.
 
 STEPS = EPOCHS * STEPS_PER_EPOCH
 
@@ -386,14 +389,6 @@ def fit(backup, data=None, *, compiled=None, **options):
   model = training.make_model(lambda batch: None, **compiled or {})
   data = backup.data if data is None else data
   return model.fit(data, verbose=0, callbacks=[backup], **options)
-
-
-def test_another_backend_than_tensorflow_is_refused(
-  monkeypatch, tmp_path, plain_data
-):
-  monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
-  with pytest.raises(ValueError, match="'jax', `fit` reads ahead"):
-    BackupAndRestore(tmp_path, data=plain_data)
 
 
 def test_a_distribution_strategy_is_refused(tmp_path, plain_data):

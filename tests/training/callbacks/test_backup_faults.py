@@ -8,6 +8,9 @@ import sys
 
 import backup_on_faulty_disk as faulty
 import pytest
+from backends import needs_tensorflow
+
+pytestmark = needs_tensorflow  # Others are refused: test_other_backend.py.
 
 # Who may not mount may do so in a namespace where nobody else sees it.
 OWN_DISKS = ("unshare", "--map-root-user", "--mount")

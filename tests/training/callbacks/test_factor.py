@@ -115,7 +115,7 @@ def test_the_echo_follows(compiled, factor, implementation):
   weights = [0.0]
   keep = keras.callbacks.LambdaCallback(
     on_train_batch_end=lambda batch, logs: weights.append(
-      float(model.get_weights()[0][0, 0])
+      float(keep.model.get_weights()[0][0, 0])
     )
   )
   factors = [4, 4, 4, 4, 3, 3, 3, 2, 2, 1]

@@ -234,7 +234,7 @@ def _maker(name: str, side: str, layers: str | None) -> Callable[..., Any]:
   if keras.backend.backend() != "tensorflow":
     raise ValueError(
       '`side`="device" needs the TensorFlow backend of Keras, this is'
-      f" {keras.backend.backend()!r}"
+      f" {keras.backend.backend()!r}: leave `side` out, to augment in tf.data"
     )
   wants_keras = layers == "keras" or (layers is None and name in _MIXES)
   if wants_keras and keras_layers.has(name):

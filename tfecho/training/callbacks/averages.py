@@ -20,8 +20,8 @@ class AveragedWeights(keras.callbacks.Callback):
       model.fit(dataset, validation_data=..., callbacks=[AveragedWeights()])
 
   The optimizer is one of `optimizers.get` with `moving_average` or `swa`, or
-  one of Keras with `use_ema`, on the TensorFlow backend. The statistics of
-  batch normalization are not averaged: they are those of the last weights.
+  one of Keras with `use_ema`, on the TensorFlow or JAX backend. The statistics
+  of batch normalization are not averaged: they are those of the last weights.
   """
 
   def __init__(self) -> None:
@@ -33,7 +33,7 @@ class AveragedWeights(keras.callbacks.Callback):
     if not has_averages(self.model):
       raise ValueError(
         "`AveragedWeights` needs an optimizer with averages, and the TensorFlow"
-        f" backend, got {type(inner(self.model.optimizer)).__name__} and"
+        f" or JAX backend, got {type(inner(self.model.optimizer)).__name__} and"
         f" {keras.backend.backend()!r}"
       )
     self._is_training = True
@@ -58,16 +58,18 @@ class AveragedWeights(keras.callbacks.Callback):
   def _average(self) -> None:
     optimizer = inner(self.model.optimizer)
     optimizer.finalize_variable_values(self._weights())
+    if keras.backend.backend() == "jax":
+      # The weights now are the arrays of the averages, and the next step gives
+      # its weights away.
+      for weight in self._weights():
+        weight.assign(keras.ops.copy(weight))
 
   def _weights(self) -> list[Any]:
     return self.model.trainable_variables
 
 
 def has_averages(model: keras.Model) -> bool:
-  """Whether averages can take the place of the weights.
-
-  Not with JAX, whose `fit` keeps the weights to itself while it trains.
-  """
-  if keras.backend.backend() != "tensorflow":
+  """Whether there are averages that can take the place of the weights."""
+  if keras.backend.backend() not in ("tensorflow", "jax"):
     return False
   return bool(getattr(inner(model.optimizer), "use_ema", False))

@@ -48,8 +48,8 @@ class BackupAndRestore(EndsEpochs):
   What it takes:
 
   *   The TensorFlow backend and one replica. A `MirroredStrategy` draws from
-      iterators of its own, and JAX's `fit` reads two batches ahead of what it
-      trains on: their positions can't be saved, and both are refused.
+      iterators of its own, and JAX's `fit` reads ahead of what it trains on:
+      their positions can't be saved, and both are refused.
   *   A pipeline that can be saved, with seeds where it shuffles. Random numbers
       must come from stateless operations, as for `Pipeline`. What TensorFlow
       can't restore exactly is refused: a shuffle or random numbers upstream of
@@ -103,7 +103,9 @@ class BackupAndRestore(EndsEpochs):
       raise ValueError(
         "`BackupAndRestore` needs the TensorFlow backend: with the backend"
         f" {backend!r}, `fit` reads ahead of what it trains on, and the"
-        " position in the data is not that of the training"
+        " position in the data is not that of the training;"
+        " `keras.callbacks.BackupAndRestore` restores the model, and starts the"
+        " data anew"
       )
     if not isinstance(data, tf.data.Dataset):
       raise ValueError(

@@ -78,6 +78,9 @@ class FreshEpochs(EndsEpochs):
 
   def on_train_begin(self, logs: Any = None) -> None:
     """Starts to count."""
+    # Asked for only once: the JAX backend writes its state back whenever a
+    # callback asks for the model.
+    self._strategy = getattr(self.model, "distribute_strategy", None)
     self._goal = self._consumed()
 
   def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -90,6 +93,6 @@ class FreshEpochs(EndsEpochs):
       self.end_epoch()
 
   def _consumed(self) -> int:
-    strategy = getattr(self.model, "distribute_strategy", None)
-    counts = workers.total({"consumed": self._stats.consumed}, strategy)
+    here = {"consumed": self._stats.consumed}
+    counts = workers.total(here, self._strategy)
     return round(counts["consumed"]) * self._examples_per_element
