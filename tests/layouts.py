@@ -10,6 +10,8 @@ from tfecho.training.layers import all_layers
 layers = keras.layers
 FIRST = {"data_format": "channels_first"}
 IS_KERAS_2 = keras.__version__.startswith("2.")
+ON_JAX = keras.backend.backend() == "jax"
+_reshape = tf.reshape if IS_KERAS_2 else keras.ops.reshape
 
 
 def conv2d(filters=2, **options):
@@ -69,6 +71,9 @@ def outputs(model, inputs, *, ballast=0):
       out. TensorFlow 2.15 confuses pooling in channels_first with pooling in
       channels_last of the same size, whichever comes second in a process.
   """
+  if ON_JAX:
+    return model(inputs, training=False)
+
   def add(x):
     return tf.concat([x, x[:1]], 0) if ballast else x
 
@@ -85,6 +90,8 @@ def gradients(model, inputs, **options):
   Returns:
     Arrays: the outputs, and the gradients by inputs and by weights.
   """
+  if ON_JAX:
+    return _gradients_on_jax(model, inputs)
   inputs = tf.nest.map_structure(tf.constant, inputs)
 
   def compute(inputs):
@@ -99,6 +106,27 @@ def gradients(model, inputs, **options):
     return results, *tape.gradient(loss, [inputs, model.trainable_variables])
 
   return tf.nest.map_structure(np.asarray, tf.function(compute)(inputs))
+
+
+def _gradients_on_jax(model, inputs):
+  import jax
+
+  others = [v.value for v in model.non_trainable_variables]
+
+  def compute(inputs, weights):
+    draw = np.random.RandomState(3)
+    results, _ = model.stateless_call(weights, others, inputs, training=False)
+    loss = sum(
+      (output * draw.randn(*output.shape)).sum()
+      for output in tf.nest.flatten(results)
+    )
+    return loss, results
+
+  weights = [v.value for v in model.trainable_variables]
+  found, results = jax.grad(compute, argnums=(0, 1), has_aux=True)(
+    inputs, weights
+  )
+  return tf.nest.map_structure(np.asarray, (results, *found))
 
 
 def assert_close(actual, expected, tolerance=1e-5):
@@ -170,7 +198,7 @@ class ChannelShift(layers.Layer):
     rank = len(inputs.shape)
     ones = [1] * (rank - 2)
     if self.data_format == "channels_first":
-      return inputs + tf.reshape(self.shift, [1, -1, *ones])
+      return inputs + _reshape(self.shift, [1, -1, *ones])
     return inputs + self.shift
 
   def compute_output_shape(self, input_shape):
