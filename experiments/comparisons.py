@@ -154,6 +154,18 @@ def differing(conditions):
   )
 
 
+def processors(runs):
+  """Returns the names of the processors that runs were made on, each once."""
+  return tuple(
+    dict.fromkeys(str(run["environment"].get(_PROCESSOR)) for run in runs)
+  )
+
+
+def versions(run):
+  """Returns what a run was made under, but for the processor."""
+  return {n: v for n, v in run["environment"].items() if n != _PROCESSOR}
+
+
 def _baseline_of_others(comparison, others):
   """That of the first that differs in its buffer alone, if it has none."""
   rest = without(comparison, (BUFFER,))
@@ -166,18 +178,6 @@ def _baseline_of_others(comparison, others):
 
 def _arm(run):
   return records.settings_of(run).arm
-
-
-def processors(runs):
-  """Returns the names of the processors that runs were made on, each once."""
-  return tuple(
-    dict.fromkeys(str(run["environment"].get(_PROCESSOR)) for run in runs)
-  )
-
-
-def versions(run):
-  """Returns what a run was made under, but for the processor."""
-  return {n: v for n, v in run["environment"].items() if n != _PROCESSOR}
 
 
 def _of_one_pace(runs):
